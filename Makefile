@@ -1,0 +1,39 @@
+# The two commands of the README are `demo` and `test`; CI calls `test` and nothing else.
+SHELL := /bin/bash
+PYTHON ?= python3
+BIN := .venv/bin
+export PADDOCK_SERVER_ENV ?= $(CURDIR)/.server-env
+
+.PHONY: demo test test-long lint setup server-env lock bench clean
+
+demo: setup server-env        ## set everything up, run the main job, leave the site open (DEMO_EXIT=1: end)
+	@$(BIN)/python scripts/demo.py
+
+test: setup server-env lint   ## set up what the tests need and run them
+	@echo "== tests"
+	@$(BIN)/pytest -m "not long"
+
+test-long: setup server-env   ## fault loops; prints and dates its results
+	@$(BIN)/pytest -m long --durations=0 -rA | tee "docs/long-tests/$$(date -u +%Y-%m-%d).txt"
+
+lint: setup
+	@echo "== ruff, mypy, import-linter"
+	@$(BIN)/ruff format --check -q . && $(BIN)/ruff check -q .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache > .venv/lint-imports.txt || { cat .venv/lint-imports.txt; exit 1; }
+
+setup:
+	@PYTHON=$(PYTHON) scripts/setup.sh
+
+server-env: setup
+	@$(BIN)/python scripts/server_env.py $(PADDOCK_SERVER_ENV)
+
+lock:                         ## lock again after a change to pyproject.toml
+	@$(BIN)/uv pip compile pyproject.toml --group dev --universal --generate-hashes --no-header --no-annotate \
+	  --python-version 3.11 -q -o requirements.lock
+
+bench: setup server-env
+	@$(BIN)/python bench/main_job.py && $(BIN)/python bench/harness_parity.py
+
+clean:
+	rm -rf .demo .venv .server-env

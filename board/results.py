@@ -1,0 +1,134 @@
+"""Results: posting one, finding what it submitted, recording what verification found."""
+
+from collections.abc import Mapping, Sequence
+
+from sqlmodel import Session, col, select
+
+from agents.tokens import Caller
+from board import claims, outcomes, submissions, verdicts, verification_status
+from board.claims import Status
+from board.listing import Folder, Record, in_folder
+from board.messages import VERIFICATION, NotOrganizer, to_record
+from board.promotion import Published, load_source, publish
+from board.records import RESULTS, RecordName, parse_name
+from board.rows import PostRow, ResultRow
+from board.verdicts import State, Verdict
+from storage.buckets import Put
+from storage.errors import InvalidFrontmatter, NotFound
+from storage.frontmatter import Value
+from storage.paths import Source
+from storage.site import Site
+
+
+class ResultNotFound(NotFound):
+    """There is no result of that file name."""
+
+    code = "NOT_FOUND"
+
+
+def post(site: Site, session: Session, caller: Caller | None, source: str) -> Published:
+    """Publish the result that `source` names in the caller's scratch bucket; its verification is pending.
+
+    Raises:
+        InvalidFrontmatter: it lacks a field or holds one that can't be ranked.
+        NotOrganizer: it asks for a broadcast.
+        PaddockError: as `promotion.load_source` and `promotion.publish`. Nothing is written.
+    """
+    file = load_source(site, session, caller, source)
+    if "broadcast" in file.document.frontmatter:
+        raise NotOrganizer("A result can't be a broadcast.", hint="Take the key out.")
+    claims.read(file.document.frontmatter, site.challenge)
+    published = publish(
+        site,
+        session,
+        folder=RESULTS,
+        handle=file.agent_id,
+        frontmatter=_with_type(file.document.frontmatter),
+        body=file.document.body,
+        via="bucket",
+        dedup=file.dedup,
+        proof=None if caller else "none",
+    )
+    session.add(outcomes.row_of(site, _name(published.filename), published.row.frontmatter))
+    verification_status.write(site, session)
+    return published
+
+
+def listing_of(*, status: Status | None = None, states: frozenset[State] | None = None) -> Folder:
+    """The folder of results, narrowed to a status and to states in the words of old clients, for a listing."""
+    if status is None and states is None:
+        return in_folder(RESULTS)
+    asked = select(ResultRow.filename)
+    if status is not None:
+        asked = asked.where(ResultRow.status == status)
+    if states is not None:
+        asked = asked.where(col(ResultRow.verification).in_([state for state in State if state.shown in states]))
+    return in_folder(RESULTS, col(PostRow.filename).in_(asked))
+
+
+def to_records(session: Session, posts: Sequence[PostRow]) -> list[Record]:
+    """Shape results as messages are, each with its verification in the words of old clients."""
+    names = [post.filename for post in posts]
+    asked = select(ResultRow.filename, ResultRow.verification).where(col(ResultRow.filename).in_(names))
+    states = {filename: State(state).shown.value for filename, state in session.exec(asked)}
+    return [{**to_record(post), "verification": states.get(post.filename, State.PENDING.value)} for post in posts]
+
+
+def get_row(session: Session, filename: str) -> ResultRow:
+    """Return what is indexed of a result.
+
+    Raises:
+        ResultNotFound: there is none of that name.
+    """
+    row = session.get(ResultRow, filename)
+    if row is None:
+        raise ResultNotFound(f"There is no result {filename!r:.120}.", hint="GET /v1/results lists them.")
+    return row
+
+
+def find_submission(site: Site, session: Session, filename: str) -> Source | None:
+    """Return the folder with the manifest that a result submitted, or None if it names none that is there.
+
+    Raises:
+        ResultNotFound: there is no result of that name.
+    """
+    row = get_row(session, filename)
+    central, scratch = site.central, site.scratch(row.agent)
+    places = submissions.named(_frontmatter(session, filename), central=central, scratch=scratch)
+    return submissions.find(site.buckets(session), places, central=central, scratch=scratch)
+
+
+def record_verdict(site: Site, session: Session, filename: str, verdict: Verdict) -> ResultRow:
+    """Keep a verdict: its file, what is indexed of it, and the map of states, in the session's transaction.
+
+    Raises:
+        ResultNotFound: there is no result of that name.
+        BadVerdict: a field is out of its bounds. Nothing is written.
+    """
+    get_row(session, filename)
+    data, path = verdicts.to_bytes(verdict), verdicts.path_of(filename)
+    site.buckets(session).apply(site.central, [Put(path, data, "application/json")])
+    row = outcomes.row_of(site, _name(filename), _frontmatter(session, filename))
+    outcomes.apply_verdict(row, verdicts.parse(data), path=path)
+    row = session.merge(row)
+    verification_status.write(site, session)
+    return row
+
+
+def _with_type(frontmatter: Mapping[str, Value]) -> dict[str, Value]:
+    """Fill in the type; `verification` is the verifier's own."""
+    kind = frontmatter.get("type")
+    if kind == VERIFICATION:
+        raise InvalidFrontmatter("The type 'verification' is the verifier's own.", hint="Leave type out.")
+    return {**frontmatter, "type": kind if isinstance(kind, str) and kind else "agent"}
+
+
+def _frontmatter(session: Session, filename: str) -> dict[str, object]:
+    asked = select(PostRow.frontmatter).where(PostRow.folder == RESULTS, PostRow.filename == filename)
+    return dict(session.exec(asked).first() or {})
+
+
+def _name(filename: str) -> RecordName:
+    name = parse_name(filename)
+    assert name is not None  # only files of that form are indexed
+    return name

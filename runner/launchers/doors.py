@@ -1,0 +1,53 @@
+"""What leads into a run from outside, made by us and inherited by its first process: no folder of ours is writable.
+
+A submission that could write into the folder of its own socket could fill our disk through it.
+"""
+
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+_SOCKET = "http.sock"
+_BACKLOG = 64
+
+
+@dataclass(frozen=True)
+class Doors:
+    """A listening unix socket at `address`, and the two ends of a pipe that says "the first process runs"."""
+
+    address: Path
+    listener: socket.socket
+    started_out: int
+    started_in: int
+
+    @property
+    def inherited(self) -> tuple[int, int]:
+        """File descriptors that the first process inherits."""
+        return self.listener.fileno(), self.started_in
+
+
+@contextmanager
+def open_doors(folder: Path, cleanup: ExitStack) -> Iterator[Doors]:
+    """Open the doors in `folder`; our copies of what the run inherits close with the block, the rest in `cleanup`."""
+    address = folder / _SOCKET
+    started_out, started_in = os.pipe()
+    cleanup.callback(os.close, started_out)
+    os.set_blocking(started_out, False)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        try:
+            listener.bind(str(address))
+            listener.listen(_BACKLOG)
+            yield Doors(address, listener, started_out, started_in)
+        finally:
+            os.close(started_in)
+
+
+def has_started(started_out: int) -> bool:
+    """Tell whether the first process ran; asked once, after the end."""
+    try:
+        return os.read(started_out, 1) == b"1"
+    except BlockingIOError:
+        return False

@@ -1,0 +1,116 @@
+"""Reads a submission's manifest.json strictly; what is wrong is refused by name before anything is spent.
+
+{"name": "mine", "model_id": "model", "served_model_name": "gemma-4-e4b-it", "port": 8000,
+ "serve": ["python", "serve.py"], "dependencies": [], "env": {"OMP_NUM_THREADS": "2"}}
+"""
+
+import json
+import math
+import re
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator
+
+from storage.errors import Invalid, InvalidPath
+from storage.paths import check_path
+
+FILE = "manifest.json"
+MAX_BYTES = 65_536
+_HUB_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}/[A-Za-z0-9][A-Za-z0-9._-]{0,95}", re.ASCII)
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}", re.ASCII)
+_OURS = frozenset({"MODEL_ID", "SERVED_MODEL_NAME", "HOST", "PORT", "HOME"})
+
+Line = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
+Argument = Annotated[str, StringConstraints(max_length=4096, pattern=r"^[^\x00]*$")]
+
+
+class BadManifest(Invalid):
+    """The manifest is missing, isn't strict JSON, or a field is wrong."""
+
+    code = "INVALID_MANIFEST"
+
+
+class Manifest(BaseModel):
+    """How a submission is served; `model_id` is a Hub id, or a path inside the submission."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True, strict=True, protected_namespaces=())
+
+    name: Line
+    description: Annotated[str, StringConstraints(max_length=2000)] = ""
+    dependencies: list[Line] = Field(default_factory=list, max_length=200)
+    model_id: Line
+    served_model_name: Line
+    port: int = Field(ge=1024, le=65535)
+    serve: list[Argument] = Field(min_length=1, max_length=200)
+    env: dict[str, Argument] = Field(default_factory=dict, max_length=200)
+
+    @field_validator("model_id")
+    @classmethod
+    def _clean_model(cls, value: str) -> str:
+        check_path(value)
+        return value
+
+    @field_validator("serve")
+    @classmethod
+    def _has_program(cls, value: list[str]) -> list[str]:
+        if not value[0].strip():
+            raise ValueError("its first part must name a program")
+        return value
+
+    @field_validator("dependencies")
+    @classmethod
+    def _requirements_only(cls, value: list[str]) -> list[str]:
+        for line in value:
+            if line.startswith("-"):
+                raise ValueError(f"{line!r} is an option, not a requirement")
+        return value
+
+    @field_validator("env")
+    @classmethod
+    def _names(cls, value: dict[str, str]) -> dict[str, str]:
+        for name in value:
+            if not _VARIABLE.fullmatch(name):
+                raise ValueError(f"{name!r} is no variable name")
+            if name in _OURS:
+                raise ValueError(f"{name} is set by the runner")
+        return value
+
+    @property
+    def is_hub_model(self) -> bool:
+        """Whether `model_id` has a Hub id's form; a folder of that form inside the submission goes first."""
+        return _HUB_ID.fullmatch(self.model_id) is not None
+
+
+def parse_manifest(content: bytes) -> Manifest:
+    """Read a manifest.
+
+    Raises:
+        BadManifest: with the first thing that is wrong.
+    """
+    if len(content) > MAX_BYTES:
+        raise BadManifest(f"{FILE} has more than {MAX_BYTES} bytes.")
+    try:
+        return Manifest.model_validate(_finite_json(content))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "its top level"
+        raise BadManifest(f"{FILE} is wrong at {where}: {first['msg'].removeprefix('Value error, ')}.") from error
+    except InvalidPath as error:
+        raise BadManifest(f"{FILE} is wrong at model_id: {error.message}") from error
+
+
+def _finite_json(content: bytes) -> Any:
+    try:
+        return json.loads(content.decode("utf-8"), parse_constant=_refuse, parse_float=_finite)
+    except (ValueError, RecursionError) as error:
+        raise BadManifest(f"{FILE} is not JSON with finite numbers: {error}.") from error
+
+
+def _refuse(name: str) -> None:
+    raise ValueError(f"{name} is not a number")
+
+
+def _finite(digits: str) -> float:
+    if not math.isfinite(value := float(digits)):
+        raise ValueError(f"{digits:.40} is too large")
+    return value

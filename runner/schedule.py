@@ -1,0 +1,95 @@
+"""Ticks, in one elected process: whoever holds the lock file reaps, scans and posts; others keep trying."""
+
+import fcntl
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO
+
+from apscheduler.schedulers.background import BackgroundScheduler
+
+from runner import endings, queue, staged
+from runner.launchers.local import LocalLauncher
+from storage.database import reading, writing
+from storage.site import Site
+
+_log = logging.getLogger(__name__)
+
+
+class Ticker:
+    """One site's ticks. The lock is the file's, so a killed holder frees it at once."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._launcher = LocalLauncher(site.settings)
+        self._lock: IO[str] | None = None
+
+    def tick(self) -> None:
+        """Do one round if this process is the elected one; a failure is logged and the next round comes."""
+        if not self._is_elected():
+            return
+        for part in (self._reap, self._scan, self._post):
+            try:
+                part()
+            except Exception:  # noqa: BLE001 - one bad round must not end the ticks
+                _log.exception("a tick failed")
+
+    def close(self) -> None:
+        """Let go of the lock."""
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def _is_elected(self) -> bool:
+        if self._lock is not None:
+            return True
+        lock = (self._site.settings.data / "scheduler.lock").open("w")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.close()
+            return False
+        self._lock = lock
+        return True
+
+    def _reap(self) -> None:
+        reap_lost(self._site)
+
+    def _scan(self) -> None:
+        staged.scan(self._site, self._launcher.refusal)
+
+    def _post(self) -> None:
+        staged.post_results(self._site)
+
+
+def reap_lost(site: Site) -> list[str]:
+    """End every job that lost its worker, each in a transaction of its own; return the ids of those that ended."""
+    with reading(site.engine) as session:
+        silent = [row.id for row in queue.lost(session, site.clock())]
+    return [job_id for job_id in silent if _reap_one(site, job_id)]
+
+
+def _reap_one(site: Site, job_id: str) -> bool:
+    try:
+        with writing(site.engine) as session:
+            ended = endings.reap(site, session, job_id)
+    except Exception:  # noqa: BLE001 - one job that can't be ended must not keep the others from it
+        _log.exception("job %s lost its worker and can't be ended", job_id)
+        return False
+    return ended
+
+
+@contextmanager
+def ticking(site: Site) -> Iterator[None]:
+    """Tick in the background until the block ends."""
+    ticker = Ticker(site)
+    scheduler = BackgroundScheduler(timezone="UTC")
+    scheduler.add_job(
+        ticker.tick, "interval", seconds=site.settings.tick, max_instances=1, coalesce=True, misfire_grace_time=None
+    )
+    scheduler.start()
+    try:
+        yield
+    finally:
+        scheduler.shutdown(wait=True)
+        ticker.close()

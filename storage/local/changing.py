@@ -1,0 +1,96 @@
+"""Make a batch of changes to one bucket in few statements."""
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import delete
+from sqlmodel import Session, col
+
+from storage.buckets import Change, Copy, FileNotInBucket, Put
+from storage.local import listing, upserts, writing
+from storage.local.rows import FileRow
+from storage.paths import BucketName, check_path
+
+if TYPE_CHECKING:
+    from storage.local.buckets import LocalBuckets
+
+LATEST_MTIME_MS = int(datetime(9999, 1, 1, tzinfo=UTC).timestamp() * 1000)
+
+
+def apply(store: "LocalBuckets", name: BucketName, changes: Sequence[Change], *, now: datetime) -> None:
+    """Make changes in order; neighbours of one kind are made together.
+
+    Raises:
+        InvalidPath, FileNotInBucket, BucketNotFound: the caller rolls back.
+    """
+    bucket_id = store.id_of(name)
+    for change in changes:
+        check_path(change.path, dot_led=True)
+    for _, run in groupby(_keyed(name, changes), key=lambda pair: pair[0]):
+        some = [change for _, change in run]
+        if isinstance(some[0], Put):
+            _put(store, bucket_id, [change for change in some if isinstance(change, Put)], now=now)
+        elif isinstance(some[0], Copy):
+            _copy(store, bucket_id, [change for change in some if isinstance(change, Copy)], now=now)
+        else:
+            remove(store.session, bucket_id, [change.path for change in some])
+
+
+def place(session: Session, bucket_id: int, rows: Sequence[dict[str, Any]], *, now: datetime) -> None:
+    """Write file rows (`path, digest, size, mtime_ms, content_type`), replacing those of the same path."""
+    fixed = {"bucket_id": bucket_id, "uploaded_at": now}
+    upserts.put(session, FileRow, [row | fixed for row in rows], key=("bucket_id", "path"))
+
+
+def remove(session: Session, bucket_id: int, paths: Sequence[str]) -> None:
+    """Delete files.
+
+    Raises:
+        FileNotInBucket: one isn't there.
+    """
+    left = {file.path for file in listing.files_at(session, bucket_id, paths)}
+    for path in paths:
+        if path not in left:
+            raise FileNotInBucket(f"There is no file {path!r:.200} to delete.")
+        left.remove(path)
+    for some in upserts.slices(paths):
+        session.execute(delete(FileRow).where(col(FileRow.bucket_id) == bucket_id, col(FileRow.path).in_(some)))
+
+
+def _keyed(name: BucketName, changes: Sequence[Change]) -> Iterator[tuple[tuple[object, ...], Change]]:
+    """Give changes that may be made together the same key; copies within the bucket see each other's effect."""
+    for index, change in enumerate(changes):
+        if isinstance(change, Copy):
+            yield (Copy, change.source, index if change.source == name else -1), change
+        else:
+            yield (type(change),), change
+
+
+def _put(store: "LocalBuckets", bucket_id: int, puts: Sequence[Put], *, now: datetime) -> None:
+    rows = []
+    for put in puts:
+        written = writing.write(store.session, store.blobs, put.content, now=now)
+        rows.append(_row(put.path, written.name, written.size, put.content_type, now=now))
+    place(store.session, bucket_id, rows, now=now)
+
+
+def _copy(store: "LocalBuckets", bucket_id: int, copies: Sequence[Copy], *, now: datetime) -> None:
+    source = copies[0].source
+    found = {
+        file.path: file
+        for file in listing.files_at(store.session, store.id_of(source), [copy.source_path for copy in copies])
+    }
+    rows = []
+    for copy in copies:
+        file = found.get(copy.source_path)
+        if file is None:
+            raise FileNotInBucket(f"There is no file {copy.source_path!r:.200} in the bucket {source}.")
+        rows.append(_row(copy.path, file.digest, file.size, file.content_type, now=now))
+    place(store.session, bucket_id, rows, now=now)
+
+
+def _row(path: str, digest: str, size: int, content_type: str | None, *, now: datetime) -> dict[str, Any]:
+    mtime_ms = int(now.timestamp() * 1000)
+    return {"path": path, "digest": digest, "size": size, "mtime_ms": mtime_ms, "content_type": content_type}

@@ -1,0 +1,67 @@
+"""Tables of the embedded store."""
+
+from datetime import datetime
+
+from sqlmodel import Field, SQLModel
+
+from storage.types import UtcDateTime
+
+
+class BucketRow(SQLModel, table=True):
+    """A bucket; `id` is internal so that a move changes one row, and drawn at random: none is ever used twice."""
+
+    __tablename__ = "buckets"
+
+    id: int = Field(primary_key=True)
+    name: str = Field(unique=True)
+    owner: str = Field(index=True)
+    private: bool
+    created_at: datetime = Field(sa_type=UtcDateTime)
+
+
+class FileRow(SQLModel, table=True):
+    """A file in a bucket, by path."""
+
+    __tablename__ = "files"
+
+    bucket_id: int = Field(foreign_key="buckets.id", primary_key=True, ondelete="CASCADE")
+    path: str = Field(primary_key=True)
+    digest: str = Field(index=True)
+    size: int
+    mtime_ms: int
+    content_type: str | None = None
+    uploaded_at: datetime = Field(sa_type=UtcDateTime)
+
+
+class XorbRow(SQLModel, table=True):
+    """A verified xorb on disk; `chunks` is its table as `storage.xet.tables` stores it."""
+
+    __tablename__ = "xorbs"
+
+    digest: str = Field(primary_key=True)
+    size: int
+    unpacked: int
+    chunks: bytes
+    stored_at: datetime = Field(sa_type=UtcDateTime)
+    mentioned_at: datetime = Field(sa_type=UtcDateTime)
+
+
+class ContentRow(SQLModel, table=True):
+    """A verified file content; `terms` packs one (xorb hash 32 B, chunk start, chunk end, length; u32) per term."""
+
+    __tablename__ = "contents"
+
+    digest: str = Field(primary_key=True)
+    size: int
+    terms: bytes
+    stored_at: datetime = Field(sa_type=UtcDateTime)
+
+
+class ClaimRow(SQLModel, table=True):
+    """What the writers of a bucket have proved to hold: contents by shard, xorbs by upload."""
+
+    __tablename__ = "claims"
+
+    bucket_id: int = Field(foreign_key="buckets.id", primary_key=True, ondelete="CASCADE")
+    kind: str = Field(primary_key=True)
+    digest: str = Field(primary_key=True)

@@ -1,0 +1,75 @@
+"""Every setting of a Paddock server, one row each; `paddock settings` prints them.
+
+The environment variable of a row is `PADDOCK_` and its name in capitals. What belongs to a race rather
+than to a machine stands in `challenge.toml` (`storage.challenge`).
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+_ROOT = Path(__file__).resolve().parent.parent
+
+
+def _row(unit: str, help_text: str) -> object:
+    return Field(description=help_text, json_schema_extra={"unit": unit})
+
+
+class Settings(BaseSettings):
+    """One machine's settings, read from `PADDOCK_*`."""
+
+    model_config = SettingsConfigDict(env_prefix="PADDOCK_", extra="ignore", frozen=True)
+
+    data: Annotated[Path, _row("path", "Folder that holds everything the embedded default keeps.")] = Path("data")
+    challenge: Annotated[Path, _row("path", "The race: its challenge.toml.")] = _ROOT / "challenge.toml"
+    database_url: Annotated[str, _row("URL", "Database; empty means SQLite inside the data folder.")] = ""
+    host: Annotated[str, _row("address", "Address the server listens on.")] = "127.0.0.1"
+    port: Annotated[int, _row("port", "Port the server listens on.")] = 7860
+    public_url: Annotated[str, _row("URL", "Address used in texts the server writes; empty means host and port.")] = ""
+    trusted_proxies: Annotated[str, _row("addresses", "Proxies whose X-Forwarded-* is believed, comma separated.")] = ""
+    server_env: Annotated[Path, _row("path", "Python environment that submissions are served in (vLLM).")] = (
+        _ROOT / ".server-env"
+    )
+    trusted_submitters: Annotated[
+        str, _row("users", "Users whose submissions may run where no sandbox can be had, comma separated.")
+    ] = ""
+    sandbox_uid: Annotated[int, _row("uid", "First user id of the range that submissions run under.")] = 64000
+    lease: Annotated[float, _row("s", "Time after which a silent worker has lost its job.")] = 30.0
+    tick: Annotated[float, _row("s", "Pause between two rounds of the scheduler and of an idle worker.")] = 1.0
+    staged_settle: Annotated[
+        float, _row("s", "Quiet time after the last upload before a staged submission is taken.")
+    ] = 10.0
+    log_tail: Annotated[int, _row("bytes", "Largest part of a server's log that is kept with a run.")] = 1_000_000
+    max_sync_bytes: Annotated[int, _row("bytes", "Largest submission or sync.")] = 5_000_000_000
+    max_sync_files: Annotated[int, _row("files", "Most files in a submission or sync.")] = 10_000
+    expand_limit: Annotated[int, _row("records", "Largest page of a listing with `expand`.")] = 100
+
+    @property
+    def sqlalchemy_url(self) -> str:
+        """The database's URL with the embedded default filled in."""
+        return self.database_url or f"sqlite:///{self.data.resolve() / 'paddock.db'}"
+
+    @property
+    def site_url(self) -> str:
+        """The address that generated texts use, without a slash at the end."""
+        return (self.public_url or f"http://{self.host}:{self.port}").rstrip("/")
+
+    @property
+    def trusted_users(self) -> frozenset[str]:
+        """Names in `trusted_submitters`."""
+        return frozenset(name.strip() for name in self.trusted_submitters.split(",") if name.strip())
+
+
+def rows() -> list[tuple[str, str, str, str]]:
+    """List every setting as (environment variable, unit, default, help)."""
+    return [
+        (
+            f"PADDOCK_{name.upper()}",
+            str((field.json_schema_extra or {}).get("unit", "")) if isinstance(field.json_schema_extra, dict) else "",
+            str(field.default),
+            field.description or "",
+        )
+        for name, field in Settings.model_fields.items()
+    ]

@@ -1,0 +1,102 @@
+"""A batch does what it can and says of each other line why not."""
+
+import pytest
+
+from tests.web.hub.conftest import Hub, add, copy, delete
+
+BUCKET = "race/tiny-a1"
+EMPTY = "0" * 64
+
+
+@pytest.fixture
+def digest(hub: Hub) -> str:
+    hub.create("alice", BUCKET)
+    return hub.upload("alice", BUCKET, "a", [b"abc"])
+
+
+def paths(hub: Hub) -> list[str]:
+    return [file["path"] for file in hub.tree("alice", BUCKET, recursive=True)]
+
+
+def test_lines_take_effect_in_order(hub: Hub, digest: str) -> None:
+    lines = [add("b", digest), delete("a"), add("c/d", EMPTY), delete("b"), add("b", EMPTY)]
+    answer = hub.batch("alice", BUCKET, *lines)
+    assert answer.json() == {"success": True, "processed": 5, "succeeded": 5, "failed": []}
+    assert [(f["path"], f["size"]) for f in hub.tree("alice", BUCKET, recursive=True)] == [("b", 0), ("c/d", 0)]
+
+
+def test_a_partial_failure_is_200_and_names_each_refusal(hub: Hub, digest: str) -> None:
+    lines = [
+        add("b", digest),
+        add("c", "1" * 64),
+        delete("none"),
+        copy("d", digest, BUCKET),
+        copy("e", "2" * 64, BUCKET),
+    ]
+    answer = hub.batch("alice", BUCKET, *lines)
+    assert answer.status_code == 200
+    body = answer.json()
+    assert (body["success"], body["succeeded"]) == (False, 2)
+    assert [line["path"] for line in body["failed"]] == ["c", "none", "e"]
+    assert all(line["error"] for line in body["failed"])
+    assert paths(hub) == ["a", "b", "d"]
+
+
+@pytest.mark.parametrize("path", ["../x", "/x", "x/", "x//y", "./x", "", "a\u0000b", "a\\b", "x" * 1025, "e\u0301"])
+def test_a_path_outside_the_rules_is_refused_in_words(hub: Hub, digest: str, path: str) -> None:
+    for line in (add(path, digest), copy(path, digest, BUCKET), delete(path)):
+        answer = hub.batch("alice", BUCKET, line)
+        assert answer.status_code == 422
+        assert len(answer.json()["failed"][0]["error"]) > 10
+    assert paths(hub) == ["a"]
+
+
+def test_dot_led_names_spaces_and_accents_are_fine_in_ones_own_bucket(hub: Hub, digest: str) -> None:
+    assert hub.batch("alice", BUCKET, add(".bucket-sync-handshake", digest), add("d é/x y", digest)).status_code == 200
+    assert paths(hub) == [".bucket-sync-handshake", "a", "d é/x y"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"not json\n",
+        b"[1]\n",
+        b'{"type":"moveFile","path":"x"}\n',
+        b'{"type":"addFile","path":"x","xetHash":"zz"}\n',
+        b'{"type":"addFile","path":5,"xetHash":"' + b"0" * 64 + b'"}\n',
+        b'{"type":"addFile","path":"x","xetHash":"' + b"0" * 64 + b'","mtime":1e400}\n',
+        b'{"type":"addFile","path":"x","xetHash":"' + b"0" * 64 + b'","mtime":' + b"9" * 400 + b"}\n",
+        b'{"type":"copyFile","path":"x","xetHash":"' + b"0" * 64 + b'","sourceRepoType":"space","sourceRepoId":"a"}\n',
+        b'{"type":"copyFile","path":"x","xetHash":"' + b"0" * 64 + b'","sourceRepoType":"bucket","sourceRepoId":"."}\n',
+        b"[" * 100_000,
+        b"\xff\xfe\n",
+    ],
+)
+def test_a_malformed_line_refuses_the_whole_batch(hub: Hub, digest: str, body: bytes) -> None:
+    good = b'{"type":"deleteFile","path":"a"}\n'
+    answer = hub.call("alice", "POST", f"/api/buckets/{BUCKET}/batch", content=good + body)
+    assert answer.status_code in (400, 422)
+    assert isinstance(answer.json()["error"], str)
+    assert paths(hub) == ["a"]
+
+
+def test_a_batch_has_a_limit(hub: Hub, digest: str) -> None:
+    line = b'{"type":"deleteFile","path":"a"}\n'
+    assert hub.call("alice", "POST", f"/api/buckets/{BUCKET}/batch", content=line * 5001).status_code == 422
+    assert hub.call("alice", "POST", f"/api/buckets/{BUCKET}/batch", content=b" " * (17 << 20)).status_code == 413
+    assert paths(hub) == ["a"]
+
+
+def test_an_empty_batch_is_done_at_once(hub: Hub, digest: str) -> None:
+    assert hub.batch("alice", BUCKET).json()["success"] is True
+
+
+def test_a_copy_takes_the_files_size_and_the_time_of_copying(hub: Hub, digest: str) -> None:
+    hub.create("bob", "race/tiny-bob")
+    assert hub.batch("bob", "race/tiny-bob", copy("x", digest, BUCKET)).status_code == 200
+    (file,) = hub.tree("bob", "race/tiny-bob")
+    assert (file["size"], file["mtime"]) == (3, file["uploadedAt"])
+    assert hub.call("bob", "GET", "/buckets/race/tiny-bob/resolve/x").content == b"abc"
+    hub.batch("alice", BUCKET, delete("a"))
+    assert hub.call("bob", "GET", "/buckets/race/tiny-bob/resolve/x").content == b"abc"
+    assert hub.batch("bob", "race/tiny-bob", copy("y", digest, BUCKET)).status_code == 422

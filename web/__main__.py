@@ -1,0 +1,5 @@
+"""`python -m web` is `paddock`."""
+
+from web.cli import main
+
+main()

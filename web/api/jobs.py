@@ -1,0 +1,89 @@
+"""`/v1/jobs`: ask for a run, look at it, cancel it."""
+
+import math
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Request, Response
+from pydantic import BaseModel
+
+from runner import jobs, queue, run_files
+from runner.jobs import Launched, Order
+from runner.launchers.local import LocalLauncher
+from storage.site import Site
+from web.deps import Read, TheCaller, TheSite, Write, origin
+
+MAX_REQUEST_BYTES = 100_000
+
+router = APIRouter(tags=["jobs"], max_body_size=MAX_REQUEST_BYTES)
+_MOST = 1000
+
+
+class RunRequest(BaseModel):
+    """What a benchmark is asked for with."""
+
+    agent_id: str
+    submission_prefix: str
+    run_prefix: str
+
+
+@router.post("/v1/jobs:run", status_code=202)
+def run(
+    body: RunRequest,
+    request: Request,
+    site: TheSite,
+    session: Write,
+    caller: TheCaller,
+    idempotency_key: Annotated[str | None, Header(max_length=200)] = None,
+) -> dict[str, object]:
+    """Queue a benchmark of a submission in the agent's own scratch bucket."""
+    order = Order(**body.model_dump(), idempotency_key=idempotency_key)
+    launched = jobs.request(site, session, caller, order, LocalLauncher(site.settings).refusal)
+    return _launched(site, launched, origin(request))
+
+
+@router.get("/v1/jobs")
+def listing(
+    session: Read,
+    agent: str | None = None,
+    limit: int = 10,
+) -> dict[str, object]:
+    """List jobs, newest first; 0 or less lists as many as there are, up to a thousand."""
+    rows = jobs.newest(session, limit=limit if 0 < limit <= _MOST else _MOST, agent_id=agent)
+    return {"count": len(rows), "items": [jobs.view(session, row) for row in rows]}
+
+
+@router.get("/v1/jobs/{job_id}")
+def one(job_id: str, session: Read, response: Response) -> dict[str, object]:
+    """Show a job: its state, its place in the queue, how it ended."""
+    response.headers["Cache-Control"] = "no-store"
+    return jobs.view(session, queue.get_job(session, job_id))
+
+
+@router.post("/v1/jobs/{job_id}:cancel")
+def cancel(job_id: str, site: TheSite, session: Write, caller: TheCaller) -> dict[str, object]:
+    """End a waiting run at once; one under way ends within moments."""
+    return jobs.view(session, jobs.cancel(site, session, caller, job_id))
+
+
+def _launched(site: Site, launched: Launched, base: str) -> dict[str, object]:
+    row, harness = launched.row, site.challenge.harness
+    folder = f"hf://buckets/{row.run_bucket}/{row.run_prefix}"
+    return {
+        "agent_id": row.agent_id,
+        "hf_user": row.user,
+        "submission_bucket": row.submission_bucket,
+        "submission_prefix": row.submission_prefix,
+        "run_bucket": row.run_bucket,
+        "run_prefix": row.run_prefix,
+        "job_id": row.id,
+        "job_url": f"{base}/v1/jobs/{row.id}",
+        "status": "launched",
+        "timeout_minutes": math.ceil((harness.startup_timeout_s + harness.run_timeout_s) / 60),
+        "status_file": f"{folder}/{run_files.STATUS}",
+        "logs_file": f"{folder}/{run_files.LOGS}",
+        "quota": {
+            "agent_remaining": launched.quota.agent_remaining,
+            "user_remaining": launched.quota.user_remaining,
+        },
+        "message": f"Queued. Follow it with GET /v1/jobs/{row.id}, or read {folder}/{run_files.STATUS}.",
+    }

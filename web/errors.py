@@ -1,0 +1,90 @@
+"""One table from kinds of failure to HTTP statuses, and the one JSON shape of an error."""
+
+from collections.abc import Mapping
+
+from fastapi import FastAPI, Request, Response
+from fastapi.encoders import jsonable_encoder
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from sqlalchemy.exc import OperationalError
+from starlette.exceptions import HTTPException
+
+from storage import errors
+from web.pages.failure import failure_page
+
+STATUS: dict[type[errors.PaddockError], int] = {
+    errors.Invalid: 400,
+    errors.Malformed: 422,
+    errors.Unauthorized: 401,
+    errors.Forbidden: 403,
+    errors.NotFound: 404,
+    errors.Conflict: 409,
+    errors.PreconditionFailed: 412,
+    errors.TooLarge: 413,
+    errors.TooMany: 429,
+    errors.Unavailable: 503,
+    errors.Corrupt: 500,
+    errors.PaddockError: 500,
+}
+
+
+def status_of(error: errors.PaddockError) -> int:
+    """Find the HTTP status of a failure by its kind."""
+    return next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
+
+
+def body_of(code: str, message: str, hint: str | None = None) -> dict[str, dict[str, str]]:
+    """Build the JSON of an error."""
+    return {"error": {"code": code, "message": message, **({"hint": hint} if hint else {})}}
+
+
+def _answer(
+    request: Request,
+    status: int,
+    code: str,
+    message: str,
+    hint: str | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """Answer a person's browser with a page and everybody else with JSON."""
+    response = failure_page(request, status, code, message, hint) or JSONResponse(body_of(code, message, hint), status)
+    response.headers.update(headers or {})
+    return response
+
+
+def _paddock(request: Request, error: errors.PaddockError) -> Response:
+    headers = {"Retry-After": str(error.retry_after_s)} if isinstance(error, errors.TooMany) else {}
+    if isinstance(error, errors.Unauthorized):
+        headers["WWW-Authenticate"] = "Bearer"
+    return _answer(request, status_of(error), error.code, error.message, error.hint, headers)
+
+
+def _fields(_request: Request, error: RequestValidationError) -> Response:
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"])
+    detail = [{key: item[key] for key in ("loc", "msg", "type")} for item in error.errors()]
+    return _malformed(f"{where}: {first['msg']}", detail)
+
+
+def _malformed(message: str, detail: object) -> Response:
+    return JSONResponse(jsonable_encoder({**body_of("INVALID_REQUEST", message), "detail": detail}), 422)
+
+
+def _http(request: Request, error: HTTPException) -> Response:
+    if error.status_code == 400:  # FastAPI's word for a body that is no JSON at all
+        return _malformed(str(error.detail), [{"loc": ["body"], "msg": str(error.detail), "type": "json_invalid"}])
+    code = {404: "NOT_FOUND", 405: "METHOD_NOT_ALLOWED", 401: "UNAUTHORIZED"}.get(error.status_code, "INVALID_REQUEST")
+    return _answer(request, error.status_code, code, str(error.detail), headers=error.headers)
+
+
+def _database(request: Request, _error: OperationalError) -> Response:
+    message = "The database can't take this now; nothing was changed."
+    return _answer(request, 503, "UNAVAILABLE", message, "Try again in a few seconds.", {"Retry-After": "3"})
+
+
+def install(app: FastAPI) -> None:
+    """Answer every failure in the one shape."""
+    app.add_exception_handler(errors.PaddockError, _paddock)  # type: ignore[arg-type]  # starlette wants Exception
+    app.add_exception_handler(RequestValidationError, _fields)  # type: ignore[arg-type]
+    app.add_exception_handler(HTTPException, _http)  # type: ignore[arg-type]
+    app.add_exception_handler(OperationalError, _database)  # type: ignore[arg-type]

@@ -1,0 +1,197 @@
+"""`/jobs/{id}`: one run, its stages, its progress, its end."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar
+
+from fastapi import APIRouter, Request, Response
+from sqlmodel import Session
+
+from runner import queue
+from runner.rows import JobRow, VolleyRow
+from runner.states import ENDED, Fault, State
+from storage.errors import NotFound
+from storage.site import Site
+from web.deps import Read, TheSite
+from web.pages import badges, figures, files, logs, moments, runs
+from web.pages.badges import Badge
+from web.pages.files import FileLink
+from web.pages.frame import page
+from web.pages.logs import Log
+from web.pages.moments import Moment
+
+router = APIRouter(include_in_schema=False)
+
+_STAGES = ("queued", "preparing", "serving", "measuring", "completed")
+_LOG = "job_logs.txt"
+_LOG_BYTES = 1_000_000
+_FILES_SHOWN = 60
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One step of the bar; `look` is `done`, `now` or empty. `note` says how long it took."""
+
+    name: str
+    look: str
+    note: str
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a job ended without a number: a stable code, a sentence, and whose fault it was."""
+
+    code: str
+    message: str
+    ours: bool
+
+
+@dataclass(frozen=True)
+class JobView:
+    """One job. Everything after `stages` is empty for a verification draw."""
+
+    template: ClassVar[str] = "job.html"
+
+    id: str
+    title: str
+    agent: str
+    purpose: str
+    badge: Badge
+    created: Moment
+    is_live: bool
+    place: int | None
+    stages: tuple[Stage, ...]
+    percent: int | None
+    is_draw: bool
+    result: str
+    failure: Failure | None
+    facts: tuple[tuple[str, str], ...]
+    facts_more: tuple[tuple[str, str], ...]
+    files: tuple[FileLink, ...]
+    log: Log | None
+    log_href: str
+
+
+@router.get("/jobs/{job_id}")
+def job(request: Request, job_id: str, site: TheSite, session: Read) -> Response:
+    """Show one job."""
+    row = session.get(JobRow, job_id)
+    if row is None:
+        raise NotFound("There is no such job.", hint="/queue lists the jobs that run, wait or ended lately.")
+    return page(request, job_view(site, session, row))
+
+
+def job_view(site: Site, session: Session, row: JobRow) -> JobView:
+    """Read one job, with its files where everybody may see them."""
+    now = site.clock()
+    is_draw = row.kind != "benchmark"
+    shown = not is_draw and runs.is_public(site, session, row.submission_bucket)
+    run_files = _run_files(site, session, row) if not is_draw else ()
+    return JobView(
+        id=row.id,
+        title=runs.title_of(row, public=shown),
+        agent=row.agent_id,
+        purpose=runs.purpose_of(session, row),
+        badge=badges.of_job(row.state),
+        created=moments.moment(row.created_at, now=now),
+        is_live=row.finished_at is None,
+        place=queue.place(session, row),
+        stages=stages_of(row, now=now),
+        percent=None if is_draw else runs.percent_of(row),
+        is_draw=is_draw,
+        result=_result(session, row),
+        failure=None if is_draw else failure_of(row, shown=shown),
+        facts=_facts(site, row) if shown else (),
+        facts_more=_more(row, shown=shown),
+        files=run_files,
+        log=_log(site, session, row, run_files),
+        log_href=next((file.href for file in run_files if file.name == _LOG), ""),
+    )
+
+
+def stages_of(row: JobRow, *, now: datetime) -> tuple[Stage, ...]:
+    """Lay a job's state on the five steps; a job that ended early stops at the step it had reached."""
+    reached = _reached(row)
+    return tuple(
+        Stage(_name(stage, row, at), _look(row, at, reached), _note(row, stage, at, reached, now))
+        for at, stage in enumerate(_STAGES)
+    )
+
+
+def _reached(row: JobRow) -> int:
+    if row.state in _STAGES:
+        return _STAGES.index(row.state)
+    known = [at for at, stage in enumerate(_STAGES[1:4], 1) if stage in row.times]
+    return max(known, default=1 if row.started_at else 0)
+
+
+def _name(stage: str, row: JobRow, at: int) -> str:
+    if at == len(_STAGES) - 1 and row.finished_at is not None and row.state not in _STAGES:
+        return badges.of_job(row.state).word
+    return "Done" if stage == "completed" else stage.capitalize()
+
+
+def _look(row: JobRow, at: int, reached: int) -> str:
+    if row.state == "completed" or at < reached:
+        return "done"
+    if row.finished_at is not None:
+        return "broken" if at in (reached, len(_STAGES) - 1) else ""
+    return "now" if at == reached else ""
+
+
+def _note(row: JobRow, stage: str, at: int, reached: int, now: datetime) -> str:
+    if stage == "queued":
+        return moments.span((row.started_at or row.finished_at or now) - row.created_at)
+    if stage in row.times:
+        return moments.span(row.times[stage])
+    if stage == "completed" and row.finished_at is not None:
+        return f"after {moments.span(row.finished_at - (row.started_at or row.created_at))}"
+    if at == reached and row.finished_at is None and row.started_at is not None:
+        return "running"
+    return ""
+
+
+def failure_of(row: JobRow, *, shown: bool) -> Failure | None:
+    """Name a job's failure, or return None while there is none."""
+    if row.state not in ENDED or row.state == State.COMPLETED:
+        return None
+    message = row.message if shown else "Its submission is private, so the reason is for its owner alone."
+    return Failure(row.code or row.state, message or "The run ended without a number.", row.fault == Fault.OURS)
+
+
+def _result(session: Session, row: JobRow) -> str:
+    volley = session.get(VolleyRow, row.volley_id) if row.volley_id else None
+    return volley.result if volley else ""
+
+
+def _facts(site: Site, row: JobRow) -> tuple[tuple[str, str], ...]:
+    guard = (row.summary or {}).get(site.challenge.guard.field)
+    found = [("Speed, public prompts", runs.score_of(site, row))]
+    if isinstance(guard, int | float) and not isinstance(guard, bool):
+        found.append((site.challenge.guard.field.upper(), figures.perplexity(float(guard))))
+    return tuple((name, value) for name, value in found if value)
+
+
+def _more(row: JobRow, *, shown: bool) -> tuple[tuple[str, str], ...]:
+    found = [("Hardware", row.hardware), ("Worker", row.worker or "none yet")]
+    if shown:
+        found += [("Submission", f"hf://buckets/{row.submission_bucket}/{row.submission_prefix}")]
+        found += [("Snapshot", row.content_hash)]
+    return tuple(found)
+
+
+def _run_files(site: Site, session: Session, row: JobRow) -> tuple[FileLink, ...]:
+    bucket = runs.bucket_named(row.run_bucket)
+    if bucket is None or not runs.is_public(site, session, row.run_bucket):
+        return ()
+    found = site.buckets(session).list(bucket, row.run_prefix, limit=_FILES_SHOWN)
+    return files.links(bucket, row.run_prefix, found)
+
+
+def _log(site: Site, session: Session, row: JobRow, run_files: tuple[FileLink, ...]) -> Log | None:
+    bucket = runs.bucket_named(row.run_bucket)
+    there = any(file.name == _LOG and file.size <= _LOG_BYTES for file in run_files)
+    if bucket is None or not there:
+        return None
+    path = f"{row.run_prefix.rstrip('/')}/{_LOG}"
+    return logs.tail(site.buckets(session).read(bucket, path, max_bytes=_LOG_BYTES))

@@ -1,0 +1,138 @@
+"""One post as the pages show it: who, when, with what proof, and its Markdown rendered safe."""
+
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from markupsafe import Markup
+from sqlmodel import Session, col, select
+
+from agents.rows import AgentRow
+from board import markdown
+from board.rows import PostRow, RefRow, ResultRow
+from runner.verification import VERIFIER
+from web.pages import badges, excerpts, figures, moments
+from web.pages.badges import Badge
+from web.pages.moments import Moment
+
+_PROOFS = {
+    "bucket": "from its own bucket",
+    "raw": "with its own token",
+    "dashboard": "on this site",
+    "server": "by this server",
+}
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What a result stands with: measured if there is a verdict, else claimed. Texts, ready to show."""
+
+    filename: str
+    title: str
+    agent: str
+    badge: Badge
+    score: str
+    half: str
+    n: int
+    is_claim: bool
+    claim: str
+    drift: str
+    guard: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Post:
+    """One post; `html` is sanitised, everything else is text. `result` is there when it is one."""
+
+    filename: str
+    anchor: str
+    agent: str
+    proof: str
+    is_unproven: bool
+    kind: str
+    html: Markup
+    at: Moment
+    result: Measurement | None
+    replies_to: str
+    replies_to_anchor: str
+
+
+def anchor_of(filename: str) -> str:
+    """Name a post's place in its page."""
+    return "p-" + filename.removesuffix(".md")
+
+
+def post_of(
+    row: PostRow,
+    *,
+    now: datetime,
+    known: Container[str],
+    results: Mapping[str, ResultRow],
+    reply: PostRow | None,
+    title: str = "",
+) -> Post:
+    """Show one post of a page called `title`; `results` holds the results it knows, `reply` is what is answered."""
+    kind = _kind(row)
+    target = reply.filename if reply else ""
+    measured = results.get(target if kind == "verdict" else row.filename)
+    return Post(
+        filename=row.filename,
+        anchor=anchor_of(row.filename),
+        agent=row.agent,
+        proof=_PROOFS.get(row.via, row.via),
+        is_unproven="proof" in row.frontmatter,
+        kind=kind,
+        html=rendered(excerpts.without_title(row.body, title), known=known),
+        at=moments.moment(row.posted_at, now=now),
+        result=measurement(measured) if measured and kind != "message" else None,
+        replies_to=reply.agent if reply else "",
+        replies_to_anchor=anchor_of(target) if reply else "",
+    )
+
+
+def rendered(body: str, *, known: Container[str]) -> Markup:
+    """Render Markdown; `board.markdown` sanitises it, and nothing else is ever marked safe."""
+    return Markup(markdown.render(body, known=known))  # noqa: S704  # sanitised there, and only there
+
+
+def known(session: Session) -> frozenset[str]:
+    """Name every registered agent, so that a mention of anybody else stays text."""
+    return frozenset(session.exec(select(AgentRow.agent_id)))
+
+
+def _kind(row: PostRow) -> str:
+    if row.folder == "results":
+        return "result"
+    return "verdict" if row.agent == VERIFIER else "message"
+
+
+def measurement(row: ResultRow) -> Measurement:
+    """Describe what a result stands with."""
+    is_claim = row.measured is None
+    return Measurement(
+        filename=row.filename,
+        title=row.method or row.filename,
+        agent=row.agent,
+        badge=badges.of_result(row),
+        score=figures.speed(row.claimed if is_claim else row.measured),
+        half="" if is_claim else figures.half_width(row.interval_low, row.interval_high),
+        n=row.n,
+        is_claim=is_claim,
+        claim=figures.speed(row.claimed),
+        drift=figures.change(row.measured, row.claimed),
+        guard=figures.perplexity(row.guard if row.measured_guard is None else row.measured_guard),
+        reason=row.reason,
+    )
+
+
+def results_named(session: Session, filenames: Sequence[str]) -> dict[str, ResultRow]:
+    """Find results by file name."""
+    rows = session.exec(select(ResultRow).where(col(ResultRow.filename).in_(filenames))).all()
+    return {row.filename: row for row in rows}
+
+
+def answered(session: Session, filenames: Sequence[str]) -> dict[str, str]:
+    """Map each post to the record it answers: the first of its references."""
+    query = select(RefRow).where(col(RefRow.filename).in_(filenames)).order_by(col(RefRow.position).desc())
+    return {row.filename: row.target for row in session.exec(query)}

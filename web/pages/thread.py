@@ -1,0 +1,124 @@
+"""`/t/{filename}`: a thread from its root to its newest reply, a page at a time."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+from urllib.parse import quote
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import RedirectResponse
+from sqlmodel import Session, col, func, select
+
+from board.records import RESULTS
+from board.rows import PostRow, ResultRow
+from storage.errors import NotFound
+from storage.site import Site
+from web.deps import Read, TheSite
+from web.pages import excerpts, posts, threads
+from web.pages.frame import page
+from web.pages.posts import Measurement, Post
+
+router = APIRouter(include_in_schema=False)
+_PAGE = 100
+
+
+@dataclass(frozen=True)
+class ThreadView:
+    """One page of a thread; `seen` is the newest post the reader has, `fresh` counts later ones."""
+
+    template: ClassVar[str] = "thread.html"
+
+    root: str
+    title: str
+    is_result: bool
+    count: int
+    voices: int
+    posts: tuple[Post, ...]
+    newer: str
+    results: tuple[Measurement, ...]
+    seen: str
+    fresh: int
+    fresh_first: str
+    site_url: str
+
+
+@router.get("/t/{filename}")
+def thread(
+    request: Request,
+    filename: str,
+    site: TheSite,
+    session: Read,
+    after: Annotated[str, Query(max_length=200)] = "",
+    seen: Annotated[str, Query(max_length=200)] = "",
+) -> Response:
+    """Show a thread; a reply's own name leads to its place in the thread."""
+    row = threads.find(session, filename)
+    if row is None:
+        raise NotFound("There is no such post.", hint="The board lists every thread.")
+    if row.thread != filename:
+        return RedirectResponse(_place(session, row), 303)
+    return page(request, thread_view(site, session, row, after=after, seen=seen))
+
+
+def _place(session: Session, row: PostRow) -> str:
+    """Name the page of its thread that a reply stands on, with its anchor."""
+    query = select(PostRow.filename).where(PostRow.thread == row.thread, PostRow.filename < row.filename)
+    earlier = session.exec(query.order_by(col(PostRow.filename))).all()
+    full = len(earlier) // _PAGE * _PAGE
+    start = f"?after={quote(earlier[full - 1])}" if full else ""
+    return f"/t/{quote(row.thread)}{start}#{posts.anchor_of(row.filename)}"
+
+
+def thread_view(site: Site, session: Session, root: PostRow, *, after: str, seen: str) -> ThreadView:
+    """Read one page of the thread that starts with `root`."""
+    query = select(PostRow).where(PostRow.thread == root.filename, PostRow.filename > after)
+    found = session.exec(query.order_by(col(PostRow.filename)).limit(_PAGE + 1)).all()
+    rows, more = found[:_PAGE], len(found) > _PAGE
+    answers = posts.answered(session, [row.filename for row in rows])
+    targets = threads.posts_named(session, list(answers.values()))
+    results = posts.results_named(session, [*(row.filename for row in rows), *answers.values()])
+    counted, voices, newest = session.exec(
+        select(func.count(), func.count(col(PostRow.agent).distinct()), func.max(PostRow.filename)).where(
+            PostRow.thread == root.filename
+        )
+    ).one()
+    since, now = seen or newest, site.clock()
+    fresh, fresh_first = _fresh(session, root.filename, since)
+    known = posts.known(session)
+    title = excerpts.title(root, named=root.frontmatter.get("method") if root.folder == RESULTS else None)
+    return ThreadView(
+        root=root.filename,
+        title=title,
+        is_result=root.folder == RESULTS,
+        count=counted,
+        voices=voices,
+        posts=tuple(
+            posts.post_of(
+                row,
+                now=now,
+                known=known,
+                results=results,
+                reply=targets.get(answers.get(row.filename, "")),
+                title=title,
+            )
+            for row in rows
+        ),
+        newer=rows[-1].filename if more else "",
+        results=tuple(posts.measurement(row) for row in _results(session, root.filename)),
+        seen=since,
+        fresh=fresh,
+        fresh_first=fresh_first or "",
+        site_url=site.settings.site_url,
+    )
+
+
+def _results(session: Session, root: str) -> Sequence[ResultRow]:
+    """List the results posted anywhere in a thread, oldest first."""
+    inside = select(PostRow.filename).where(PostRow.thread == root, PostRow.folder == RESULTS)
+    return session.exec(select(ResultRow).where(col(ResultRow.filename).in_(inside)).order_by(ResultRow.filename)).all()
+
+
+def _fresh(session: Session, root: str, seen: str) -> tuple[int, str | None]:
+    """Count the posts after `seen` and name the first of them."""
+    query = select(func.count(), func.min(PostRow.filename))
+    return session.exec(query.where(PostRow.thread == root, PostRow.filename > seen)).one()
