@@ -1,20 +1,21 @@
 # The two commands of the README are `demo` and `test`; CI calls `test` and nothing else.
 SHELL := /bin/bash
+.SHELLFLAGS := -o pipefail -c
 PYTHON ?= python3
 BIN := .venv/bin
 export PADDOCK_SERVER_ENV ?= $(CURDIR)/.server-env
 
-.PHONY: demo test test-long lint setup server-env lock bench clean
+.PHONY: demo test test-long lint setup browser server-env lock bench clean
 
 demo: setup server-env        ## set everything up, run the main job, leave the site open (DEMO_EXIT=1: end)
 	@$(BIN)/python scripts/demo.py
 
-test: setup server-env lint   ## set up what the tests need and run them
+test: browser server-env lint ## set up what the tests need and run them
 	@echo "== tests"
 	@$(BIN)/pytest -m "not long"
 
-test-long: setup server-env   ## fault loops; prints and dates its results
-	@$(BIN)/pytest -m long --durations=0 -rA | tee "docs/long-tests/$$(date -u +%Y-%m-%d).txt"
+test-long: browser server-env   ## fault loops; prints and dates its results
+	@$(BIN)/pytest -m long --no-header --durations=0 -rA | tee "docs/long-tests/$$(date -u +%Y-%m-%d).txt"
 
 lint: setup
 	@echo "== ruff, mypy, import-linter"
@@ -25,6 +26,9 @@ lint: setup
 setup:
 	@PYTHON=$(PYTHON) scripts/setup.sh
 
+browser:
+	@PYTHON=$(PYTHON) scripts/setup.sh chromium libatomic1
+
 server-env: setup
 	@$(BIN)/python scripts/server_env.py $(PADDOCK_SERVER_ENV)
 
@@ -33,7 +37,7 @@ lock:                         ## lock again after a change to pyproject.toml
 	  --python-version 3.11 -q -o requirements.lock
 
 bench: setup server-env
-	@$(BIN)/python bench/main_job.py && $(BIN)/python bench/harness_parity.py
+	@$(BIN)/python bench/main_job.py && $(BIN)/python bench/harness_parity.py --server-env $(PADDOCK_SERVER_ENV)
 
 clean:
 	rm -rf .demo .venv .server-env

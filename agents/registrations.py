@@ -93,11 +93,13 @@ def check_handshake(site: Site, session: Session, caller: Caller, bucket: Bucket
     Raises:
         BucketNotOwned: one of the two isn't so; the hint says what to write.
     """
+    if bucket.owner != caller.user:
+        raise BucketNotOwned(f"The bucket {bucket.name} was made by another user.", hint="Choose another agent id.")
     buckets = site.buckets(session)
     stored = buckets.stat(bucket.name, HANDSHAKE)
     is_short = stored is not None and stored.size <= 256
     said = buckets.read(bucket.name, HANDSHAKE, max_bytes=256).decode("utf-8", "replace").strip() if is_short else ""
-    if bucket.owner != caller.user or said != caller.user:
+    if said != caller.user:
         raise BucketNotOwned(
             f"The bucket {bucket.name} does not prove that it is yours: its {HANDSHAKE} must hold your user name.",
             hint=f"printf {caller.user} > handshake && hf buckets cp handshake {bucket.name.uri}/{HANDSHAKE}",

@@ -61,6 +61,15 @@ def authenticate(session: Session, token: str, *, secret: bytes, now: datetime) 
 def find_caller(session: Session, token: str, *, secret: bytes, now: datetime) -> Caller | None:
     """Tell who is behind `token`; None if it is malformed, unknown, expired or revoked."""
     row = session.exec(select(TokenRow).where(TokenRow.digest == _digest(token, secret))).first()
+    return _caller(session, row, now)
+
+
+def find_holder(session: Session, token_id: str, *, now: datetime) -> Caller | None:
+    """Tell who holds the token of that id; None if there is none or it is no longer valid."""
+    return _caller(session, session.get(TokenRow, token_id), now)
+
+
+def _caller(session: Session, row: TokenRow | None, now: datetime) -> Caller | None:
     if row is None or row.revoked_at is not None or (row.expires_at is not None and row.expires_at <= now):
         return None
     user = session.get_one(UserRow, row.user)

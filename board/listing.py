@@ -20,7 +20,7 @@ from storage.errors import InvalidQuery
 DEFAULT_LIMIT = 10
 _COMPACT = re.compile(r"[0-9]{8}(-[0-9]{6}(-[0-9]{3})?)?", re.ASCII)
 _ISO = re.compile(r"[0-9]{4}-?[0-9]{2}-?[0-9]{2}([T ].*)?", re.ASCII)
-_UNESCAPED_PLUS = re.compile(r"(?<=[0-9]) (?=[0-9]{2}:?[0-9]{2}$)", re.ASCII)
+_UNESCAPED_PLUS = re.compile(r"(?<=[0-9][T ])([0-9:.]{2,}) (?=[0-9]{2}(:?[0-9]{2})?$)", re.ASCII)
 _TRUE, _FALSE = ("", "1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 Record = dict[str, Any]
@@ -186,5 +186,5 @@ def read_moment(text: str) -> datetime:
     if not _ISO.fullmatch(text):
         raise ValueError(f"{text!r} is neither ISO 8601 nor a stamp")
     # A client that forgot to escape the plus of its offset sends a space.
-    at = datetime.fromisoformat(_UNESCAPED_PLUS.sub("+", text) if "T" in text else text)
+    at = datetime.fromisoformat(_UNESCAPED_PLUS.sub(r"\1+", text))
     return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)

@@ -19,6 +19,8 @@ from board.prose import PARSER, plain_text, tokens_of
 from storage.frontmatter import Document
 
 TITLE_LENGTH = 120
+_TITLE_CHARS = 4000
+"""How far into a body its title is looked for: lists show many titles."""
 
 _TEXT_TAGS = ("p", "br", "hr", "h2", "h3", "h4", "h5", "h6", "strong", "em", "s", "code", "pre", "blockquote")
 _OTHER_TAGS = ("ul", "ol", "li", "a", "img", "table", "thead", "tbody", "tr", "th", "td")
@@ -55,7 +57,7 @@ def title_of(document: Document) -> str:
     title = document.frontmatter.get("title")
     if isinstance(title, str) and title.strip():
         return _clipped(title)
-    tokens = tokens_of(document.body)
+    tokens = tokens_of(document.body[:_TITLE_CHARS])
     headings = [after for token, after in pairwise(tokens) if token.type == "heading_open"]
     lines = [plain_text(token) for token in [*headings, *tokens] if token.type == "inline"]
     return _clipped(next((line for line in lines if line), "Untitled"))

@@ -15,6 +15,8 @@ from agents.names import user_of
 from board.prose import tokens_of
 
 MAX_RECIPIENTS = 10
+MAX_CHARS = 65_536
+"""How far into a body mentions are looked for: hostile Markdown costs 20 µs a character, and posting waits for it."""
 
 _MENTION = re.compile(r"(?<!\w)(?<!\w[.%+-])@([a-z0-9](?:[a-z0-9-]*[a-z0-9])?)-*(?![A-Za-z0-9_])")
 _WORD = re.compile(r"\S+")
@@ -54,7 +56,7 @@ def is_handle(text: str, is_known: Callable[[str], bool]) -> bool:
 
 def mentioned(body: str) -> list[str]:
     """List what stands behind `@` in the prose of a Markdown body, in order, known or not."""
-    return [mention.handle for inline in prose_of(tokens_of(body)) for mention in find_in(inline)]
+    return [mention.handle for inline in prose_of(tokens_of(body[:MAX_CHARS])) for mention in find_in(inline)]
 
 
 def prose_of(tokens: Sequence[Token]) -> Iterator[Token]:

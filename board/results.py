@@ -67,11 +67,16 @@ def listing_of(*, status: Status | None = None, states: frozenset[State] | None 
 
 
 def to_records(session: Session, posts: Sequence[PostRow]) -> list[Record]:
-    """Shape results as messages are, each with its verification in the words of old clients."""
+    """Shape results as messages are, each with its verification in the words of old clients and the reason for it."""
     names = [post.filename for post in posts]
-    asked = select(ResultRow.filename, ResultRow.verification).where(col(ResultRow.filename).in_(names))
-    states = {filename: State(state).shown.value for filename, state in session.exec(asked)}
-    return [{**to_record(post), "verification": states.get(post.filename, State.PENDING.value)} for post in posts]
+    found = {row.filename: row for row in session.exec(select(ResultRow).where(col(ResultRow.filename).in_(names)))}
+    return [{**to_record(post), **_standing(found.get(post.filename))} for post in posts]
+
+
+def _standing(row: ResultRow | None) -> Record:
+    if row is None:
+        return {"verification": State.PENDING.value, "reason": ""}
+    return {"verification": State(row.verification).shown.value, "reason": row.reason}
 
 
 def get_row(session: Session, filename: str) -> ResultRow:

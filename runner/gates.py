@@ -1,7 +1,8 @@
 """What the draws of a volley prove: hard gates, the measured score, and whether the claim holds. Pure.
 
-Gates, each inclusive at its limit: `serves` (every draw was served and measured), `tokens` (each reply had exactly the
-tokens that were asked for, counted from ids), `guard` (perplexity on the private records, worst draw). The claim is
+Gates, each inclusive at its limit and over all draws of the content: `serves` (none failed through the submission),
+`tokens` (each reply had exactly the tokens that were asked for, counted from ids), `guard` (perplexity on the private
+records, worst draw), so that posting the same bytes again wipes nothing out. The claim is
 judged one-sidedly: it is overclaimed when even the upper 95 % bound of what was measured lies more than the band under
 it. That takes the badge off the claim; the entry ranks at its measured value all the same.
 """
@@ -62,8 +63,8 @@ def judge(
 ) -> Verdict:
     """Conclude a volley whose draws have all ended; `earlier` are the ended draws of the same content before it."""
     measured = [draw for draw in (*earlier, *draws) if draw.is_measured]
-    gates = (_serves(draws, rules), _tokens(measured), _guard(measured, rules))
-    state, reason = _conclusion(gates, draws, rules)
+    gates = (_serves((*earlier, *draws), rules), _tokens(measured), _guard(measured, rules))
+    state, reason = _conclusion(gates, len(measured), rules)
     found = estimate([draw.score for draw in measured if draw.score is not None]) if measured else None
     guards = [draw.guard for draw in measured if draw.guard is not None]
     return Verdict(
@@ -105,11 +106,10 @@ def _guard(measured: Sequence[Outcome], rules: Rules) -> Gate:
     return Gate("guard", passed, measured=max(known) if known else None, limit=rules.cap)
 
 
-def _conclusion(gates: Sequence[Gate], draws: Sequence[Outcome], rules: Rules) -> tuple[State, str]:
+def _conclusion(gates: Sequence[Gate], served: int, rules: Rules) -> tuple[State, str]:
     for gate in gates:
         if not gate.passed:
             return State.INVALID, _sentence(gate)
-    served = sum(draw.is_measured for draw in draws)
     if not (served >= rules.planned):
         return State.INCONCLUSIVE, f"{served} of {rules.planned} draws could be measured; the others failed through us."
     return State.VALID, ""

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sqlmodel import Session, col, select
+from sqlmodel import Session, col, func, select
 
 from agents.names import check_agent_id
 from agents.ownership import bucket_missing, check_handle_owner
@@ -22,6 +22,9 @@ from storage.site import Site
 
 Refusal = Callable[[str], str | None]
 """Says why a user's submissions aren't run on this machine, or None: a launcher's `refusal`."""
+
+_MOST_PREFIX_BYTES = 900
+"""Leaves room below a bucket's longest path for the names of a run's files."""
 
 
 class RunPrefixInUse(Conflict):
@@ -71,7 +74,7 @@ def request(site: Site, session: Session, caller: Caller, order: Order, refusal:
     """
     agent_id = check_agent_id(order.agent_id)
     prefixes = _clean(order.submission_prefix), _clean(order.run_prefix)
-    _check_apart(*prefixes)
+    _check_run_prefix(*prefixes)
     check_handle_owner(session, caller, agent_id)
     bucket = site.buckets(session).find(site.scratch(agent_id))
     if bucket is None:
@@ -96,7 +99,7 @@ def _queue(
     if reason := refusal(user):
         raise JobsDisabled(reason)
     if taken := _at_prefix(session, str(bucket), run_prefix):
-        raise RunPrefixInUse(f"The run prefix {run_prefix} belongs to the job {taken.id}.", hint=taken.id)
+        raise RunPrefixInUse(f"The run prefix {run_prefix} meets that of the job {taken.id}.", hint=taken.id)
     snapshot = snapshots.take(site, session, Source(bucket, submission_prefix))
     row = JobRow(
         id=new_id("job"),
@@ -131,7 +134,9 @@ def _clean(prefix: str) -> str:
     return check_path(prefix.removesuffix("/"))
 
 
-def _check_apart(submission: str, run: str) -> None:
+def _check_run_prefix(submission: str, run: str) -> None:
+    if not (len(run.encode()) <= _MOST_PREFIX_BYTES):
+        raise InvalidPath(f"The run prefix has more than {_MOST_PREFIX_BYTES} bytes, so its files' names have no room.")
     if f"{run}/".startswith(f"{submission}/") or f"{submission}/".startswith(f"{run}/"):
         raise InvalidPath("The run's folder and the submission's must lie apart.", hint="For instance runs/first.")
 
@@ -147,7 +152,11 @@ def _same_key(session: Session, user: str, order: Order, prefixes: tuple[str, st
 
 
 def _at_prefix(session: Session, bucket: str, prefix: str) -> JobRow | None:
-    return session.exec(select(JobRow).where(JobRow.run_bucket == bucket, JobRow.run_prefix == prefix)).first()
+    """Find a job whose run folder is this one, lies inside it, or holds it."""
+    parts = prefix.split("/")
+    above = ["/".join(parts[:depth]) for depth in range(1, len(parts) + 1)]
+    overlaps = col(JobRow.run_prefix).in_(above) | (func.substr(JobRow.run_prefix, 1, len(prefix) + 1) == f"{prefix}/")
+    return session.exec(select(JobRow).where(JobRow.run_bucket == bucket, overlaps)).first()
 
 
 def cancel(site: Site, session: Session, caller: Caller, job_id: str) -> JobRow:

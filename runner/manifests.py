@@ -16,11 +16,15 @@ from storage.paths import check_path
 
 FILE = "manifest.json"
 MAX_BYTES = 65_536
+_MOST_PART_BYTES = 255
 _HUB_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}/[A-Za-z0-9][A-Za-z0-9._-]{0,95}", re.ASCII)
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}", re.ASCII)
+_HIDDEN = r"\x7f-\x9f\u2028-\u202e\u2060\u2066-\u2069\ufeff\ufffe\uffff"
+"""Characters that break a line, reorder text or hide in it; names are shown to people."""
 _OURS = frozenset({"MODEL_ID", "SERVED_MODEL_NAME", "HOST", "PORT", "HOME"})
 
-Line = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
+Line = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=rf"^[^\x00-\x1f{_HIDDEN}]+$")]
+Text = Annotated[str, StringConstraints(max_length=2000, pattern=rf"^[^\x00-\x08\x0b\x0c\x0e-\x1f{_HIDDEN}]*$")]
 Argument = Annotated[str, StringConstraints(max_length=4096, pattern=r"^[^\x00]*$")]
 
 
@@ -36,7 +40,7 @@ class Manifest(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True, strict=True, protected_namespaces=())
 
     name: Line
-    description: Annotated[str, StringConstraints(max_length=2000)] = ""
+    description: Text = ""
     dependencies: list[Line] = Field(default_factory=list, max_length=200)
     model_id: Line
     served_model_name: Line
@@ -47,7 +51,7 @@ class Manifest(BaseModel):
     @field_validator("model_id")
     @classmethod
     def _clean_model(cls, value: str) -> str:
-        check_path(value)
+        check_parts(check_path(value))
         return value
 
     @field_validator("serve")
@@ -79,6 +83,16 @@ class Manifest(BaseModel):
     def is_hub_model(self) -> bool:
         """Whether `model_id` has a Hub id's form; a folder of that form inside the submission goes first."""
         return _HUB_ID.fullmatch(self.model_id) is not None
+
+
+def check_parts(path: str) -> None:
+    """Refuse a path that no disk can hold.
+
+    Raises:
+        InvalidPath: one of its parts is too long.
+    """
+    if any(len(part.encode()) > _MOST_PART_BYTES for part in path.split("/")):
+        raise InvalidPath(f"The path {path!r:.120} has a part of more than {_MOST_PART_BYTES} bytes.")
 
 
 def parse_manifest(content: bytes) -> Manifest:

@@ -5,6 +5,7 @@ bucket. Reference records are made by the reference model itself, in the server 
 """
 
 import hashlib
+import hmac
 import os
 import secrets
 import subprocess
@@ -17,6 +18,9 @@ from storage.errors import PreconditionFailed
 from storage.site import Site
 
 _SCRIPT = Path(__file__).resolve().parent.parent / "scripts" / "make_references.py"
+
+
+_PUBLIC_SEED = 1
 
 
 class NoReference(PreconditionFailed):
@@ -64,14 +68,19 @@ def make_references(site: Site, model: Path) -> Iterator[str]:
     """
     ensure_private(site)
     prompts = site.challenge.prompts
-    pairs = [(private_prompts(site), private_references(site))]
+    orders = [(private_prompts(site), private_references(site), _private_seed(site))]
     if prompts.public_references is not None:
-        pairs.append((public_prompts(site), site.challenge.resolve(prompts.public_references)))
-    for source, target in pairs:
-        yield _make(site, model, source, target)
+        orders.append((public_prompts(site), site.challenge.resolve(prompts.public_references), _PUBLIC_SEED))
+    for source, target, seed in orders:
+        yield _make(site, model, source, target, seed)
 
 
-def _make(site: Site, model: Path, source: Path, target: Path) -> str:
+def _private_seed(site: Site) -> int:
+    """Derive the seed that private targets are drawn with: whoever knew it could draw them again and tell decoys."""
+    return int.from_bytes(hmac.digest(site.secret, b"private references", "sha256")[:7])
+
+
+def _make(site: Site, model: Path, source: Path, target: Path, seed: int) -> str:
     python = site.settings.server_env / "bin" / "python"
     if not python.exists():
         raise NoReference(f"There is no server environment at {site.settings.server_env}.", hint="make server-env")
@@ -79,6 +88,7 @@ def _make(site: Site, model: Path, source: Path, target: Path) -> str:
     harness = site.challenge.harness
     command = [python, _SCRIPT, "--model", model, "--prompts", source, "--out", target]
     command += ["--tokenizer", site.challenge.resolve(site.challenge.prompts.tokenizer)]
+    command += ["--seed", str(seed)]
     command += ["--target-tokens", str(harness.output_tokens), "--max-prompt-tokens", str(harness.max_prompt_tokens)]
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
     lines = (done.stdout if done.returncode == 0 else done.stderr).strip().splitlines()

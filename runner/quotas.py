@@ -31,6 +31,15 @@ def spend_run(session: Session, limits: Limits, *, agent_id: str, user: str, job
     spend(session, _user(user), limits.runs_per_user_per_day, WINDOW, now, ref=job_id)
 
 
+def spend_verification(session: Session, limits: Limits, *, user: str, ref: str, now: datetime) -> None:
+    """Take one volley from a person's budget.
+
+    Raises:
+        RateLimited: it is spent.
+    """
+    spend(session, f"verifications:user:{user}", limits.verifications_per_user_per_day, WINDOW, now, ref=ref)
+
+
 def refund_run(session: Session, job_id: str) -> None:
     """Give back what a job took; again gives nothing."""
     session.exec(delete(SpentRow).where(col(SpentRow.ref) == job_id, col(SpentRow.budget).startswith(f"{_KIND}:")))

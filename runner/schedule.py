@@ -8,8 +8,9 @@ from typing import IO
 
 from apscheduler.schedulers.background import BackgroundScheduler
 
-from runner import endings, queue, staged
+from runner import endings, queue, staged, verification, volleys
 from runner.launchers.local import LocalLauncher
+from runner.rows import VolleyRow
 from storage.database import reading, writing
 from storage.site import Site
 
@@ -28,7 +29,7 @@ class Ticker:
         """Do one round if this process is the elected one; a failure is logged and the next round comes."""
         if not self._is_elected():
             return
-        for part in (self._reap, self._scan, self._post):
+        for part in (self._reap, self._scan, self._post, self._start):
             try:
                 part()
             except Exception:  # noqa: BLE001 - one bad round must not end the ticks
@@ -60,6 +61,21 @@ class Ticker:
 
     def _post(self) -> None:
         staged.post_results(self._site)
+
+    def _start(self) -> None:
+        start_waiting(self._site)
+
+
+def start_waiting(site: Site) -> None:
+    """Start every waiting volley that nothing holds up any more, each in a transaction of its own."""
+    with reading(site.engine) as session:
+        ids = [volley.id for volley in volleys.waiting(session)]
+    for volley_id in ids:
+        try:
+            with writing(site.engine) as session:
+                verification.start(site, session, session.get_one(VolleyRow, volley_id))
+        except Exception:  # noqa: BLE001 - one volley that can't start must not keep the others from it
+            _log.exception("volley %s can't be started", volley_id)
 
 
 def reap_lost(site: Site) -> list[str]:

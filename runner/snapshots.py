@@ -132,6 +132,7 @@ def content_hash(files: Sequence[tuple[str, str, int]]) -> str:
 def _check_folders(paths: Sequence[str]) -> None:
     known = set(paths)
     for path in paths:
+        manifests.check_parts(path)
         for parent in Path(path).parents:
             if str(parent) in known:
                 raise InvalidPath(f"{str(parent)!r:.120} is a file and a folder of the submission at once.")

@@ -92,6 +92,9 @@ def _queue(site: Site, agent_id: str, user: str, source: Source, refusal: Refusa
     except PaddockError as error:
         _log.debug("staged submission %s is not queued: %s", source, error.message)
         return None
+    except Exception:  # noqa: BLE001 - one submission that can't be looked at must not keep the others from it
+        _log.exception("staged submission %s is not queued", source)
+        return None
 
 
 def post_results(site: Site) -> list[str]:
@@ -104,27 +107,34 @@ def post_results(site: Site) -> list[str]:
 
 
 def _post(site: Site, job_id: str) -> str | None:
-    """Write the result into the run's folder and promote it as its owner would."""
+    """Post one job's result; one that can't be posted is let go, so that it never keeps the others waiting."""
     try:
         with writing(site.engine) as session:
-            row = session.get_one(JobRow, job_id)
-            row.posts_result = False
-            session.add(row)
-            bucket = site.scratch(row.agent_id)
-            path = f"{row.run_prefix}/{_RESULT}"
-            text = serialise(_frontmatter(site, session, row), _body(row))
-            site.buckets(session).apply(bucket, [Put(path, text.encode(), "text/markdown; charset=utf-8")])
-            owner = Caller(user=row.user, is_organizer=False, token_id="runner")  # noqa: S106 - a name in the audit log
-            filename = results.post(site, session, owner, f"{bucket.uri}/{path}").filename
-            verification.open_for(site, session, filename)
-            return filename
+            return _promote(site, session, session.get_one(JobRow, job_id))
     except TooMany:
         return None  # the bucket's promotions have a limit; the next tick tries again
     except PaddockError as error:
         _log.warning("the result of job %s can't be posted: %s", job_id, error.message)
-        with writing(site.engine) as session:
-            session.get_one(JobRow, job_id).posts_result = False
-        return None
+    except Exception:  # noqa: BLE001 - a fault of ours with one result
+        _log.exception("the result of job %s can't be posted", job_id)
+        return None  # the next tick tries again
+    with writing(site.engine) as session:
+        session.get_one(JobRow, job_id).posts_result = False
+    return None
+
+
+def _promote(site: Site, session: Session, row: JobRow) -> str:
+    """Write the result into the run's folder, promote it as its owner would, and open its verification."""
+    row.posts_result = False
+    session.add(row)
+    bucket = site.scratch(row.agent_id)
+    path = f"{row.run_prefix}/{_RESULT}"
+    text = serialise(_frontmatter(site, session, row), _body(row))
+    site.buckets(session).apply(bucket, [Put(path, text.encode(), "text/markdown; charset=utf-8")])
+    owner = Caller(user=row.user, is_organizer=False, token_id="runner")  # noqa: S106 - a name in the audit log
+    filename = results.post(site, session, owner, f"{bucket.uri}/{path}").filename
+    verification.open_for(site, session, filename)
+    return filename
 
 
 def _frontmatter(site: Site, session: Session, row: JobRow) -> dict[str, Value]:

@@ -9,69 +9,102 @@ from board.promotion import publish
 from board.records import MESSAGES
 from board.rows import ResultRow
 from board.verdicts import Verdict
-from runner import gates, snapshots, volleys
+from runner import gates, quotas, snapshots, volleys
 from runner.launchers.local import LocalLauncher
 from runner.prompt_sets import private_prompts, private_references
 from runner.references import guard_cap
 from runner.rows import JobRow, VolleyRow
 from runner.states import ENDED, Fault, State
-from storage.errors import PaddockError
+from storage.errors import PaddockError, TooMany
 from storage.site import Site
 
 VERIFIER = "verifier"
+_NO_SUBMISSION = (
+    "The post names no folder with a manifest.json (fields submission or artifacts), so nothing can be run."
+)
 
 
 def open_for(site: Site, session: Session, result_filename: str) -> None:
-    """Open the verification of a posted result, or leave it pending with the reason why none can be opened.
+    """Open the verification of a posted result, or leave it pending with the reason why that can't be done.
+
+    The submission is kept as it is now, whenever its draws come.
 
     Raises:
         ResultNotFound: there is no result of that name.
     """
     result = results.get_row(session, result_filename)
-    if result.malformed or result.status == "negative" or volleys.find_open(session, result_filename):
+    if result.malformed or result.status == "negative" or volleys.find_unfinished(session, result_filename):
         return
-    reason = _unready(site) or _open(site, session, result)
-    if reason:
-        _leave_pending(site, session, result_filename, reason)
+    source = results.find_submission(site, session, result_filename)
+    if source is None:
+        _leave_pending(site, session, result_filename, _NO_SUBMISSION)
+        return
+    try:
+        snapshot = snapshots.take(site, session, source)
+    except PaddockError as error:
+        _leave_pending(site, session, result_filename, f"The submission can't be run: {error.message}")
+        return
+    volley = volleys.enter(
+        site,
+        session,
+        result=result_filename,
+        agent_id=result.agent,
+        user=site.buckets(session).get(site.scratch(result.agent)).owner,
+        content_hash=snapshot.content_hash,
+        bucket=str(source.bucket),
+        prefix=source.path,
+    )
+    start(site, session, volley)
 
 
-def _unready(site: Site) -> str:
+def start(site: Site, session: Session, volley: VolleyRow) -> None:
+    """Queue the draws of a waiting volley, or let it wait on with the reason.
+
+    Content that has been drawn often enough is not drawn again for another post of it: its draws are judged anew.
+    A volley that doesn't wait stays as it is.
+    """
+    if volley.state != volleys.WAITING:
+        return
+    earlier = [volleys.outcome_of(draw) for draw in volleys.earlier_draws(site, session, volley)]
+    is_drawn = sum(draw.is_measured or draw.fault is Fault.SUBMISSION for draw in earlier) >= volley.planned
+    if reason := _obstacle(site, session, volley, is_drawn=is_drawn):
+        _leave_pending(site, session, volley.result, reason)
+        return
+    volley.state = volleys.OPEN
+    session.add(volley)
+    session.flush()
+    if is_drawn:
+        _conclude(site, session, volley, [])
+        return
+    volleys.queue_draws(site, session, volley)
+    _leave_pending(site, session, volley.result, f"{volley.planned} draws on the private prompts are queued.")
+
+
+def _obstacle(site: Site, session: Session, volley: VolleyRow, *, is_drawn: bool) -> str:
+    """Say what a waiting volley waits for, or nothing; starting costs one of its owner's verifications."""
     if not private_prompts(site).is_file() or not private_references(site).is_file():
         return "The private reference records aren't made yet; the operator makes them with: paddock references."
     if guard_cap(site.challenge.guard, private_references(site)) is None:
         return (
             "The private reference records don't say what the reference model scored, so there is no cap to judge by."
         )
-    return ""
-
-
-def _open(site: Site, session: Session, result: ResultRow) -> str:
-    """Open the volley; return the reason where that can't be done."""
-    source = results.find_submission(site, session, result.filename)
-    if source is None:
-        return "The post names no folder with a manifest.json (fields submission or artifacts), so nothing can be run."
-    try:
-        snapshot = snapshots.take(site, session, source)
-    except PaddockError as error:
-        return f"The submission can't be run: {error.message}"
-    bucket = site.buckets(session).get(site.scratch(result.agent))
-    if refusal := LocalLauncher(site.settings).refusal(bucket.owner):
+    if sibling := volleys.find_sibling(session, volley):
+        return f"The same submission is being drawn for {sibling.result}; this result is judged by the same draws."
+    if is_drawn:
+        return ""
+    if refusal := LocalLauncher(site.settings).refusal(volley.user):
         return refusal
-    volley = volleys.open_volley(
-        site,
-        session,
-        result=result.filename,
-        agent_id=result.agent,
-        user=bucket.owner,
-        content_hash=snapshot.content_hash,
-        bucket=str(source.bucket),
-        prefix=source.path,
-    )
-    _leave_pending(site, session, result.filename, f"{volley.planned} draws on the private prompts are queued.")
+    try:
+        quotas.spend_verification(session, site.challenge.limits, user=volley.user, ref=volley.id, now=site.clock())
+    except TooMany as spent:
+        return f"{spent.message} The draws are queued when there is room again."
     return ""
 
 
 def _leave_pending(site: Site, session: Session, filename: str, reason: str) -> None:
+    row = results.get_row(session, filename)
+    if (row.verification, row.reason) == (verdicts.State.PENDING, reason):
+        return
     verification = site.challenge.verification
     pending = Verdict(state=verdicts.State.PENDING, reason=reason, rule_version=verification.rule_version)
     results.record_verdict(site, session, filename, pending)
@@ -101,7 +134,7 @@ def _conclude(site: Site, session: Session, volley: VolleyRow, draws: Sequence[J
         return
     verdict = gates.judge(
         [volleys.outcome_of(draw) for draw in draws],
-        [volleys.outcome_of(draw) for draw in volleys.earlier_draws(session, volley)],
+        [volleys.outcome_of(draw) for draw in volleys.earlier_draws(site, session, volley)],
         claimed=results.get_row(session, volley.result).claimed,
         rules=gates.Rules(
             planned=volley.planned,

@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+import math
 
 from sqlmodel import Session, col, select
 
@@ -11,17 +12,20 @@ from runner.states import ENDED, Fault, State
 from storage.ids import new_id
 from storage.site import Site
 
+WAITING = "waiting"
+"""The content is kept; its draws are queued once nothing stands in the way any more."""
 OPEN = "open"
 MOST_REPLACED = 2
 """Draws of one volley that are drawn anew when they failed through us."""
 
-_SEEDS = 10**9
+_SEEDS = 2**63
+"""Too many to try: whoever finds the seed in the warm-up prompts knows which scored records are decoys."""
 
 
-def open_volley(
+def enter(
     site: Site, session: Session, *, result: str, agent_id: str, user: str, content_hash: str, bucket: str, prefix: str
 ) -> VolleyRow:
-    """Open a volley and queue all its draws."""
+    """Make a waiting volley: its size is fixed from here on, before the first draw."""
     volley = VolleyRow(
         id=new_id("vol"),
         result=result,
@@ -31,15 +35,19 @@ def open_volley(
         submission_bucket=bucket,
         submission_prefix=prefix,
         planned=site.challenge.verification.draws,
-        state=OPEN,
+        state=WAITING,
         rule_version=site.challenge.verification.rule_version,
         opened_at=site.clock(),
     )
     session.add(volley)
     session.flush()
+    return volley
+
+
+def queue_draws(site: Site, session: Session, volley: VolleyRow) -> None:
+    """Queue all draws of a volley."""
     for draw in range(1, volley.planned + 1):
         add_draw(site, session, volley, draw)
-    return volley
 
 
 def add_draw(site: Site, session: Session, volley: VolleyRow, draw: int) -> JobRow:
@@ -66,9 +74,21 @@ def add_draw(site: Site, session: Session, volley: VolleyRow, draw: int) -> JobR
     return row
 
 
-def find_open(session: Session, result: str) -> VolleyRow | None:
-    """Return the volley of a result that still has draws to come, or None."""
-    return session.exec(select(VolleyRow).where(VolleyRow.result == result, VolleyRow.state == OPEN)).first()
+def find_unfinished(session: Session, result: str) -> VolleyRow | None:
+    """Return the volley of a result that waits or still has draws to come, or None."""
+    unfinished = col(VolleyRow.state).in_((WAITING, OPEN))
+    return session.exec(select(VolleyRow).where(VolleyRow.result == result, unfinished)).first()
+
+
+def find_sibling(session: Session, volley: VolleyRow) -> VolleyRow | None:
+    """Return an open volley of the same content, or None."""
+    same = VolleyRow.content_hash == volley.content_hash
+    return session.exec(select(VolleyRow).where(same, VolleyRow.state == OPEN, VolleyRow.id != volley.id)).first()
+
+
+def waiting(session: Session) -> list[VolleyRow]:
+    """List the volleys that wait, oldest first."""
+    return list(session.exec(select(VolleyRow).where(VolleyRow.state == WAITING).order_by(col(VolleyRow.id))))
 
 
 def draws_of(session: Session, volley: VolleyRow) -> list[JobRow]:
@@ -76,7 +96,7 @@ def draws_of(session: Session, volley: VolleyRow) -> list[JobRow]:
     return list(session.exec(select(JobRow).where(JobRow.volley_id == volley.id).order_by(col(JobRow.draw))))
 
 
-def earlier_draws(session: Session, volley: VolleyRow) -> list[JobRow]:
+def earlier_draws(site: Site, session: Session, volley: VolleyRow) -> list[JobRow]:
     """List the ended draws of the same content, on the same hardware, of volleys that were closed before this one."""
     query = (
         select(JobRow)
@@ -85,7 +105,8 @@ def earlier_draws(session: Session, volley: VolleyRow) -> list[JobRow]:
             VolleyRow.content_hash == volley.content_hash,
             VolleyRow.id != volley.id,
             VolleyRow.rule_version == volley.rule_version,
-            VolleyRow.state != OPEN,
+            JobRow.hardware == site.challenge.hardware,
+            col(VolleyRow.state).not_in((WAITING, OPEN)),
             col(JobRow.state).in_(sorted(ENDED)),
         )
         .order_by(col(JobRow.created_at), col(JobRow.draw))
@@ -116,4 +137,6 @@ def seed_of(secret: bytes, volley_id: str, draw: int) -> int:
 
 
 def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return float(value)

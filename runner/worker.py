@@ -4,7 +4,6 @@ import json
 import logging
 import os
 import secrets
-import shutil
 import signal
 import socket
 import threading
@@ -18,6 +17,7 @@ from sqlmodel import Session
 
 from runner import endings, queue, run_files
 from runner.heart import Cancelled, Heart, WorkerStopped
+from runner.launchers import trees
 from runner.launchers.contract import JobsDisabled, Launcher, SubmissionFailed
 from runner.launchers.local import LocalLauncher
 from runner.measuring import RunTimedOut
@@ -75,7 +75,7 @@ class Worker:
         try:
             self._run(held, workspace, stop or threading.Event())
         finally:
-            shutil.rmtree(workspace, ignore_errors=True)
+            trees.remove(workspace)
         return held.job_id
 
     def sweep(self) -> None:
@@ -85,7 +85,7 @@ class Worker:
                 row = session.get(JobRow, folder.name)
                 is_over = row is None or State(row.state) in ENDED
             if is_over:
-                shutil.rmtree(folder, ignore_errors=True)
+                trees.remove(folder)
 
     def _run(self, held: Lease, workspace: Path, stop: threading.Event) -> None:
         with Heart(self._site, held, stop) as heart:
@@ -113,6 +113,7 @@ class Worker:
             raise
         except Exception as error:  # noqa: BLE001 - a full disk or a bug of ours: the job still ends, once
             _log.exception("job %s: its run could not be recorded", run.row.id)
+            trees.remove(run.workspace)  # it may be what filled the disk
             with writing(self._site.engine) as session:
                 self._end(session, run, _incident(error), [], started)
 
@@ -177,12 +178,12 @@ def _summary(run: Run) -> dict[str, object]:
     challenge = run.site.challenge
     whole: dict[str, Any] = json.loads((run.workspace / "harness" / "out" / "summary.json").read_text())
     return {
-        "score": whole[challenge.score.field],
-        "guard": whole[challenge.guard.field],
+        "score": whole["tps"],
+        "guard": whole["ppl"],
         "tokens": whole["total_output_tokens"],
         "asked_tokens": whole["num_prompts"] * whole["output_len"],
-        challenge.score.field: whole[challenge.score.field],
-        challenge.guard.field: whole[challenge.guard.field],
+        challenge.score.field: whole["tps"],
+        challenge.guard.field: whole["ppl"],
         "total_tps": whole["total_tps"],
         "duration_s": whole["duration_s"],
     }

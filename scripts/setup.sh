@@ -1,24 +1,25 @@
 #!/usr/bin/env bash
-# Make .venv from requirements.lock and install the Debian packages that sandbox and tests use.
-# A second run takes a fraction of a second: each stage leaves a stamp of what it did.
+# Make .venv from requirements.lock, and install the Debian packages that we need (bubblewrap for the sandbox, libnuma1
+# for vLLM on the CPU) and those named as arguments.
+# A second run takes a fraction of a second: a stamp says what .venv was made from.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 PYTHON=${PYTHON:-python3}
 UV_VERSION=0.13.9
-PACKAGES=(bubblewrap chromium)
-BINARIES=(bwrap chromium)
 
 say() { printf '== %s\n' "$*"; }
 
-missing() {
-  for index in "${!BINARIES[@]}"; do
-    command -v "${BINARIES[$index]}" >/dev/null 2>&1 || printf '%s ' "${PACKAGES[$index]}"
-  done
+present() { # is the Debian package's program or library there, wherever it came from?
+  case $1 in
+    bubblewrap) command -v bwrap ;;
+    lib*1) ldconfig -p | grep -F "${1%1}.so.1" ;;
+    *) command -v "$1" ;;
+  esac >/dev/null 2>&1
 }
 
 install_debian() {
   if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
-    say "not root: please install $* (sandbox and browser tests need them; the rest works without)"
+    say "not root: please install $* yourself (sandbox, vLLM or browser tests need them)"
     return 0
   fi
   say "Debian packages: $*"
@@ -35,9 +36,9 @@ make_venv() {
     .venv/bin/python -m pip install -q "uv==$UV_VERSION" 2>&1 | { grep -v '^WARNING' || true; }
 }
 
-wanted=$(missing)
-# shellcheck disable=SC2086  # a list of package names
-[ -z "$wanted" ] || install_debian $wanted
+wanted=()
+for package in bubblewrap libnuma1 "$@"; do present "$package" || wanted+=("$package"); done
+[ ${#wanted[@]} = 0 ] || install_debian "${wanted[@]}"
 
 stamp=$(cat requirements.lock pyproject.toml "$0" | sha256sum | cut -c1-64)
 if [ "$(cat .venv/paddock-stamp 2>/dev/null || true)" != "$stamp" ]; then

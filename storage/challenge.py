@@ -86,6 +86,7 @@ class Limits(_Part):
     registrations_per_min: int = 3
     runs_per_agent_per_day: int = 5
     runs_per_user_per_day: int = 20
+    verifications_per_user_per_day: int = 20
 
 
 class Challenge(_Part):

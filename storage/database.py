@@ -13,16 +13,35 @@ from typing import Any
 from alembic import command
 from alembic.config import Config
 from sqlalchemy import Engine, create_engine, event
-from sqlalchemy.engine import Connection, make_url
+from sqlalchemy.engine import URL, Connection, make_url
+from sqlalchemy.exc import ArgumentError
 from sqlmodel import Session
+
+from storage.errors import Invalid
 
 _MIGRATIONS = Path(__file__).resolve().parent.parent / "alembic"
 _BUSY_TIMEOUT_MS = 30_000
 
 
+class BadDatabaseUrl(Invalid):
+    """The database's URL can't be read, or its driver isn't installed."""
+
+    code = "BAD_DATABASE_URL"
+
+
 def make_engine(url: str) -> Engine:
-    """Open a database; for SQLite the file's folder is created."""
-    parsed = make_url(url)
+    """Open a database; for SQLite the file's folder is created.
+
+    Raises:
+        BadDatabaseUrl: the URL names no database that can be opened here.
+    """
+    try:
+        return _engine(make_url(url), url)
+    except (ArgumentError, ModuleNotFoundError) as error:
+        raise BadDatabaseUrl(f"PADDOCK_DATABASE_URL names no database that can be opened here: {error}.") from error
+
+
+def _engine(parsed: URL, url: str) -> Engine:
     if parsed.get_backend_name() != "sqlite":
         return create_engine(url, pool_pre_ping=True)
     if parsed.database:

@@ -7,14 +7,26 @@ than to a machine stands in `challenge.toml` (`storage.challenge`).
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from storage.errors import Invalid
 
 _ROOT = Path(__file__).resolve().parent.parent
 
 
 def _row(unit: str, help_text: str) -> object:
     return Field(description=help_text, json_schema_extra={"unit": unit})
+
+
+_Positive = Field(gt=0, allow_inf_nan=False)
+_Count = Field(ge=1)
+
+
+class BadSettings(Invalid):
+    """A setting has a value that it can't have."""
+
+    code = "BAD_SETTINGS"
 
 
 class Settings(BaseSettings):
@@ -26,7 +38,7 @@ class Settings(BaseSettings):
     challenge: Annotated[Path, _row("path", "The race: its challenge.toml.")] = _ROOT / "challenge.toml"
     database_url: Annotated[str, _row("URL", "Database; empty means SQLite inside the data folder.")] = ""
     host: Annotated[str, _row("address", "Address the server listens on.")] = "127.0.0.1"
-    port: Annotated[int, _row("port", "Port the server listens on.")] = 7860
+    port: Annotated[int, Field(ge=1, le=65535), _row("port", "Port the server listens on.")] = 7860
     public_url: Annotated[str, _row("URL", "Address used in texts the server writes; empty means host and port.")] = ""
     trusted_proxies: Annotated[str, _row("addresses", "Proxies whose X-Forwarded-* is believed, comma separated.")] = ""
     server_env: Annotated[Path, _row("path", "Python environment that submissions are served in (vLLM).")] = (
@@ -35,16 +47,22 @@ class Settings(BaseSettings):
     trusted_submitters: Annotated[
         str, _row("users", "Users whose submissions may run where no sandbox can be had, comma separated.")
     ] = ""
-    sandbox_uid: Annotated[int, _row("uid", "First user id of the range that submissions run under.")] = 64000
-    lease: Annotated[float, _row("s", "Time after which a silent worker has lost its job.")] = 30.0
-    tick: Annotated[float, _row("s", "Pause between two rounds of the scheduler and of an idle worker.")] = 1.0
+    sandbox_uid: Annotated[int, _Count, _row("uid", "First user id of the range that submissions run under.")] = 64000
+    lease: Annotated[float, _Positive, _row("s", "Time after which a silent worker has lost its job.")] = 30.0
+    tick: Annotated[float, _Positive, _row("s", "Pause between two rounds of the scheduler and of an idle worker.")] = (
+        1.0
+    )
     staged_settle: Annotated[
-        float, _row("s", "Quiet time after the last upload before a staged submission is taken.")
+        float,
+        Field(ge=0, allow_inf_nan=False),
+        _row("s", "Quiet time after the last upload before a staged submission is taken."),
     ] = 10.0
-    log_tail: Annotated[int, _row("bytes", "Largest part of a server's log that is kept with a run.")] = 1_000_000
-    max_sync_bytes: Annotated[int, _row("bytes", "Largest submission or sync.")] = 5_000_000_000
-    max_sync_files: Annotated[int, _row("files", "Most files in a submission or sync.")] = 10_000
-    expand_limit: Annotated[int, _row("records", "Largest page of a listing with `expand`.")] = 100
+    log_tail: Annotated[int, _Count, _row("bytes", "Largest part of a server's log that is kept with a run.")] = (
+        1_000_000
+    )
+    max_sync_bytes: Annotated[int, _Count, _row("bytes", "Largest submission or sync.")] = 5_000_000_000
+    max_sync_files: Annotated[int, _Count, _row("files", "Most files in a submission or sync.")] = 10_000
+    expand_limit: Annotated[int, _Count, _row("records", "Largest page of a listing with `expand`.")] = 100
 
     @property
     def sqlalchemy_url(self) -> str:
@@ -60,6 +78,22 @@ class Settings(BaseSettings):
     def trusted_users(self) -> frozenset[str]:
         """Names in `trusted_submitters`."""
         return frozenset(name.strip() for name in self.trusted_submitters.split(",") if name.strip())
+
+
+def load(**given: object) -> Settings:
+    """Read the settings; `given` wins over the environment.
+
+    Raises:
+        BadSettings: names the first variable that is wrong, and why.
+    """
+    try:
+        return Settings(**given)  # type: ignore[arg-type]
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = f"PADDOCK_{str(first['loc'][0]).upper()}"
+        raise BadSettings(
+            f"{name} is {first['input']!r:.80}: {first['msg']}.", hint="See: paddock settings."
+        ) from error
 
 
 def rows() -> list[tuple[str, str, str, str]]:

@@ -1,9 +1,13 @@
 """One Paddock: its settings, race, database, store and secret, opened once by each entry point."""
 
+import fcntl
 import os
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 from sqlalchemy import Engine
 from sqlmodel import Session
@@ -70,7 +74,8 @@ def open_site(settings: Settings, *, clock: Clock = utc_now) -> Site:
         clock=clock,
     )
     site.private.mkdir(mode=0o700, exist_ok=True)
-    migrate(site.engine)
+    with _alone(settings.data / "opening.lock"):
+        migrate(site.engine)
     with writing(site.engine) as session:
         buckets = site.buckets(session)
         for name, private in ((site.central, False), (site.audit, True)):
@@ -79,13 +84,21 @@ def open_site(settings: Settings, *, clock: Clock = utc_now) -> Site:
     return site
 
 
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Let one process at a time through: two that open a new folder must not both make its tables."""
+    with path.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 def _secret(path: Path) -> bytes:
-    try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        return path.read_bytes()
-    with os.fdopen(handle, "wb") as file:
-        file.write(secrets.token_bytes(32))
-        file.flush()
-        os.fsync(file.fileno())
+    """Read the folder's secret, made once; whole from the first moment, whoever else opens the folder now."""
+    if not path.exists():
+        with NamedTemporaryFile(dir=path.parent) as fresh:
+            fresh.write(secrets.token_bytes(32))
+            fresh.flush()
+            os.fsync(fresh.fileno())
+            with suppress(FileExistsError):  # another process was first: its secret stands
+                os.link(fresh.name, path)
     return path.read_bytes()

@@ -10,6 +10,7 @@ from storage.site import Site
 from web import pages
 from web.api import agents, digest, inbox, jobs, leaderboard, me, messages, results, service
 from web.docs import router as docs
+from web.envelope import Envelope
 from web.hub import router as hub
 
 STATIC = Path(__file__).resolve().parent / "static"
@@ -32,5 +33,6 @@ def create_app(site: Site) -> FastAPI:
     app.include_router(hub)
     app.include_router(docs)
     app.include_router(pages.router)
+    app.add_middleware(Envelope)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     return app

@@ -2,11 +2,13 @@
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
+from rich.text import Text
+from sqlalchemy.exc import DBAPIError
 
 from agents import accounts, tokens
 from board import reindex as index
@@ -32,13 +34,13 @@ app.add_typer(token, name="token")
 
 Data = Annotated[Path | None, typer.Option("--data", help="Data folder; default PADDOCK_DATA.")]
 Race = Annotated[Path | None, typer.Option("--challenge", help="The race's file; default PADDOCK_CHALLENGE.")]
-out = Console(highlight=False, soft_wrap=True)
-err = Console(stderr=True, highlight=False, soft_wrap=True)
+out = Console(highlight=False, markup=False, soft_wrap=True)
+err = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
 
 
 def _settings(data: Path | None, challenge: Path | None, **more: object) -> Settings:
     given = {"data": data, "challenge": challenge, **more}
-    return Settings(**{key: value for key, value in given.items() if value is not None})  # type: ignore[arg-type]
+    return rows.load(**{key: value for key, value in given.items() if value is not None})
 
 
 def _open(data: Path | None, challenge: Path | None = None, **more: object) -> Site:
@@ -133,9 +135,9 @@ def doctor(data: Data = None, challenge: Race = None) -> None:
 @app.command("settings")
 def show_settings() -> None:
     """Show every setting: its variable, unit, default, the value in force, and what it is."""
-    table = Table("variable", "unit", "default", "now", "what it is", box=None, pad_edge=False)
+    table = Table(Column("variable", no_wrap=True), "unit", "default", "now", "what it is", box=None, pad_edge=False)
     for name, unit, default, help_text in rows.rows():
-        table.add_row(name, unit, default, os.environ.get(name, ""), help_text)
+        table.add_row(*map(Text, (name, unit, default, os.environ.get(name, ""), help_text)))
     out.print(table)
 
 
@@ -144,5 +146,13 @@ def main() -> None:
     try:
         app()
     except PaddockError as error:
-        err.print(f"{error.code}: {error.message}" + (f" {error.hint}" if error.hint else ""))
-        raise SystemExit(1) from error
+        _fail(f"{error.code}: {error.message}" + (f" {error.hint}" if error.hint else ""))
+    except DBAPIError as error:
+        _fail(f"DATABASE: {' '.join(str(error.orig).split())}.")
+    except OSError as error:
+        _fail(f"SYSTEM: {error.filename or 'this machine'}: {error.strerror or error}.")
+
+
+def _fail(sentence: str) -> NoReturn:
+    err.print(sentence)
+    raise SystemExit(1)

@@ -6,7 +6,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.encoders import jsonable_encoder
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DataError, OperationalError
 from starlette.exceptions import HTTPException
 
 from storage import errors
@@ -26,6 +26,9 @@ STATUS: dict[type[errors.PaddockError], int] = {
     errors.Corrupt: 500,
     errors.PaddockError: 500,
 }
+
+TOO_LARGE = ("SYNC_TOO_LARGE", "The body is larger than this call takes; nothing of it was kept.")
+"""Code and message of a body that is refused unread."""
 
 
 def status_of(error: errors.PaddockError) -> int:
@@ -59,20 +62,25 @@ def _paddock(request: Request, error: errors.PaddockError) -> Response:
     return _answer(request, status_of(error), error.code, error.message, error.hint, headers)
 
 
-def _fields(_request: Request, error: RequestValidationError) -> Response:
+def _fields(request: Request, error: RequestValidationError) -> Response:
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"])
     detail = [{key: item[key] for key in ("loc", "msg", "type")} for item in error.errors()]
-    return _malformed(f"{where}: {first['msg']}", detail)
+    return _malformed(request, f"{where}: {first['msg']}", detail)
 
 
-def _malformed(message: str, detail: object) -> Response:
-    return JSONResponse(jsonable_encoder({**body_of("INVALID_REQUEST", message), "detail": detail}), 422)
+def _malformed(request: Request, message: str, detail: object) -> Response:
+    shown = failure_page(request, 422, "INVALID_REQUEST", message)
+    return shown or JSONResponse(jsonable_encoder({**body_of("INVALID_REQUEST", message), "detail": detail}), 422)
 
 
 def _http(request: Request, error: HTTPException) -> Response:
     if error.status_code == 400:  # FastAPI's word for a body that is no JSON at all
-        return _malformed(str(error.detail), [{"loc": ["body"], "msg": str(error.detail), "type": "json_invalid"}])
+        return _malformed(
+            request, str(error.detail), [{"loc": ["body"], "msg": str(error.detail), "type": "json_invalid"}]
+        )
+    if error.status_code == 413:
+        return _answer(request, 413, *TOO_LARGE)
     code = {404: "NOT_FOUND", 405: "METHOD_NOT_ALLOWED", 401: "UNAUTHORIZED"}.get(error.status_code, "INVALID_REQUEST")
     return _answer(request, error.status_code, code, str(error.detail), headers=error.headers)
 
@@ -82,9 +90,22 @@ def _database(request: Request, _error: OperationalError) -> Response:
     return _answer(request, 503, "UNAVAILABLE", message, "Try again in a few seconds.", {"Retry-After": "3"})
 
 
+def _unstorable(request: Request, _error: DataError) -> Response:
+    """Answer text that PostgreSQL has no form for, such as a NUL; SQLite takes it and finds nothing."""
+    message = "The request holds a character that no record can hold."
+    return _malformed(request, message, [{"loc": [], "msg": message, "type": "value_error"}])
+
+
+def _broken(request: Request, _error: Exception) -> Response:
+    """Answer what nobody foresaw; the server's log has the traceback."""
+    return _answer(request, 500, "INTERNAL", "Something broke on our side; the operator's log says what.")
+
+
 def install(app: FastAPI) -> None:
     """Answer every failure in the one shape."""
     app.add_exception_handler(errors.PaddockError, _paddock)  # type: ignore[arg-type]  # starlette wants Exception
     app.add_exception_handler(RequestValidationError, _fields)  # type: ignore[arg-type]
     app.add_exception_handler(HTTPException, _http)  # type: ignore[arg-type]
+    app.add_exception_handler(DataError, _unstorable)  # type: ignore[arg-type]
+    app.add_exception_handler(Exception, _broken)
     app.add_exception_handler(OperationalError, _database)  # type: ignore[arg-type]

@@ -1,10 +1,11 @@
 """`paddock serve`: web, worker and ticks as one thing that starts and stops together."""
 
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import uvicorn
 
@@ -16,21 +17,30 @@ _GRACE_S = 20
 
 
 def serve(site: Site, *, with_worker: bool) -> None:
-    """Serve `site` until interrupted, then stop the worker and every run it had."""
-    prompt_sets.ensure_private(site)
+    """Serve `site` until interrupted, then stop the worker and every run it had.
+
+    Raises:
+        OSError: the address can't be had. Nothing was started.
+    """
     settings = site.settings
-    with schedule.ticking(site), _worker(site, with_worker):
-        uvicorn.run(
-            create_app(site),
-            host=settings.host,
-            port=settings.port,
-            log_level="warning",
-            access_log=False,
-            server_header=False,
-            timeout_graceful_shutdown=5,
-            proxy_headers=bool(settings.trusted_proxies),
-            forwarded_allow_ips=settings.trusted_proxies or "127.0.0.1",
-        )
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    with socket.create_server((settings.host, settings.port), family=family, backlog=2048) as listener:
+        prompt_sets.ensure_private(site)
+        with schedule.ticking(site), _worker(site, with_worker), suppress(KeyboardInterrupt):
+            uvicorn.Server(_config(site)).run(sockets=[listener])
+
+
+def _config(site: Site) -> uvicorn.Config:
+    settings = site.settings
+    return uvicorn.Config(
+        create_app(site),
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=5,
+        proxy_headers=bool(settings.trusted_proxies),
+        forwarded_allow_ips=settings.trusted_proxies or "127.0.0.1",
+    )
 
 
 @contextmanager

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from runner.harness import bodies, wire
+from runner.harness.keyed_random import KeyedRandom
 from runner.harness.rendering import ChallengeTokenizer
 from runner.harness.replies import Completion, read_completion, refuse_status
 from runner.harness.run_folder import announce
@@ -48,7 +48,7 @@ class Decoded:
 
 def warm_up(endpoint: wire.Endpoint, tokenizer: ChallengeTokenizer, spec: Spec) -> None:
     """Send `spec.warmup_requests` requests of the timed shape whose prompts are random tokens."""
-    draw = random.Random(f"{spec.seed}:warmup")  # noqa: S311 - filler, not a secret
+    draw = KeyedRandom(f"{spec.seed}:warmup".encode())
     known = tokenizer.plain_ids()
     for done in range(1, spec.warmup_requests + 1):
         length = min(draw.randint(*_WARMUP_PROMPT_TOKENS), spec.max_prompt_tokens)

@@ -14,6 +14,7 @@ from runner.harness.wire import Reply
 
 _SHOWN = 300  # characters of a server's own words in a message
 _ROUNDING = 1e-5  # nats over 0 that a log-probability may have from float32 arithmetic
+_LEAST = -1e9  # nats; no float32 softmax gets near it, and sums of what is above it stay finite
 _UNFINISHED = 8  # characters that a server may still hold back at the end of a text
 _REPLACEMENT = "\ufffd"
 
@@ -91,7 +92,7 @@ def _logprob(entry: object, token_id: int, what: str) -> float:
     scored = entry.get(str(token_id)) if isinstance(entry, dict) else None
     value = scored.get("logprob") if isinstance(scored, dict) else None
     usable = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    if not (usable and value is not None and value <= _ROUNDING):
+    if not (usable and value is not None and _LEAST <= value <= _ROUNDING):
         raise SubmissionFault(
             FailureCode.BAD_LOGPROBS, f"the reply to {what} gives a prompt token no finite log-probability of at most 0"
         )

@@ -7,13 +7,13 @@ the record itself; whoever makes numbers up does not know the difference.
 from __future__ import annotations
 
 import math
-import random
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from runner.harness import bodies, wire
 from runner.harness.faults import FailureCode, SubmissionFault
+from runner.harness.keyed_random import KeyedRandom
 from runner.harness.prompts import Reference
 from runner.harness.replies import read_logprobs
 from runner.harness.run_folder import announce
@@ -101,7 +101,7 @@ def exp(nats: float) -> float:
 
 
 def _orders(references: Sequence[Reference], seed: int) -> list[tuple[Reference, bool]]:
-    draw = random.Random(f"{seed}:scoring")  # noqa: S311 - an order, not a secret
+    draw = KeyedRandom(f"{seed}:scoring".encode())
     shufflable = [one for one in references if len(set(one.target_token_ids)) > 1]
     count = min(len(shufflable), max(1, round(DECOY_SHARE * len(references))))
     orders = [(one, False) for one in references]
@@ -110,7 +110,7 @@ def _orders(references: Sequence[Reference], seed: int) -> list[tuple[Reference,
     return orders
 
 
-def _decoy(reference: Reference, draw: random.Random) -> Reference:
+def _decoy(reference: Reference, draw: KeyedRandom) -> Reference:
     shuffled = list(reference.target_token_ids)
     while tuple(shuffled) == reference.target_token_ids:
         draw.shuffle(shuffled)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from runner.harness.faults import BadInput
+from runner.harness.keyed_random import KeyedRandom
 from runner.harness.prompts import Prompt
 from runner.harness.rendering import ChallengeTokenizer
 
@@ -35,5 +35,5 @@ def select(
             f"{count} prompts were asked for, but only {len(short_enough)} of {len(prompts)} "
             f"have at most {max_prompt_tokens} tokens"
         )
-    random.Random(f"{seed}:selection").shuffle(short_enough)  # noqa: S311 - an order, not a secret
+    KeyedRandom(f"{seed}:selection".encode()).shuffle(short_enough)
     return short_enough[:count]

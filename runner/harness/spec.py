@@ -22,7 +22,8 @@ from runner.harness.faults import BadInput
 _TEXTS = ("served_model_name", "tokenizer", "prompts", "hardware", "run_id")
 _OPTIONAL_TEXTS = ("base_url", "uds", "references")
 _LEAST = {"num_prompts": 1, "output_tokens": 1, "warmup_requests": 0, "max_prompt_tokens": 1, "seed": 0}
-_MOST = 10**9
+_MOST = {"seed": 2**63 - 1}
+_MOST_OTHERWISE = 10**9
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,9 +84,9 @@ def _check_texts(values: Mapping[str, object]) -> None:
 
 def _check_numbers(values: Mapping[str, object]) -> None:
     for name, least in _LEAST.items():
-        value = values.get(name)
-        if isinstance(value, bool) or not isinstance(value, int) or not (least <= value <= _MOST):
-            raise BadInput(f"the spec's {name} must be a whole number from {least} to {_MOST}")
+        value, most = values.get(name), _MOST.get(name, _MOST_OTHERWISE)
+        if isinstance(value, bool) or not isinstance(value, int) or not (least <= value <= most):
+            raise BadInput(f"the spec's {name} must be a whole number from {least} to {most}")
     if not _is_positive(values.get("request_timeout_s")):
         raise BadInput("the spec's request_timeout_s must be a finite number of seconds over 0")
     cap = values.get("ppl_cap")

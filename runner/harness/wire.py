@@ -118,14 +118,14 @@ class Endpoint:
             raise SubmissionFault(
                 FailureCode.BAD_RESPONSE, f"{path} sent more than the {most_bytes} bytes its reply may have"
             ) from None
-        except (http.client.IncompleteRead, ConnectionError, FileNotFoundError) as fault:
+        except (http.client.IncompleteRead, ConnectionError, BlockingIOError, FileNotFoundError) as fault:
             self.close()
             raise SubmissionFault(
                 FailureCode.SERVER_DIED,
                 f"the connection for {path} was lost: {type(fault).__name__}",
                 "see the server's log for why it stopped",
             ) from None
-        except http.client.HTTPException as fault:
+        except (http.client.HTTPException, ValueError, OverflowError) as fault:  # a chunk of size -5 is a ValueError
             self.close()
             raise SubmissionFault(
                 FailureCode.BAD_RESPONSE, f"{path} did not speak HTTP: {type(fault).__name__}"

@@ -4,6 +4,7 @@ import os
 import socket
 from contextlib import ExitStack
 from pathlib import Path
+from typing import IO
 
 from runner.launchers import dependencies, layout
 from runner.launchers.cgroups import Caps
@@ -25,8 +26,9 @@ class Bare:
     def serve(self, spec: LaunchSpec, slot: Slot, cleanup: ExitStack) -> Served:
         """Start the serve command on a free port; the pipe's end of file, which our death brings, ends the group."""
         places = self._places(spec)
-        lifeline, ours = os.pipe()
-        cleanup.callback(os.close, ours)
+        lifeline, writing_end = os.pipe()
+        ours = os.fdopen(writing_end, "wb", buffering=0)
+        cleanup.callback(ours.close)
         try:
             with open_doors(slot.sockets, cleanup) as doors:
                 control = layout.write_control(
@@ -40,7 +42,8 @@ class Bare:
                 python = str(self._environment / "bin/python")
                 argv = [python, "-I", str(control / "inside.py"), str(control / "launch.json")]
                 inherited = (*doors.inherited, lifeline)
-                return Served(self._start(argv, layout.base_environment(places), cleanup, inherited), doors)
+                env = layout.base_environment(places)
+                return Served(self._start(argv, env, cleanup, inherited, lifeline=ours), doors)
         finally:
             os.close(lifeline)
 
@@ -67,13 +70,21 @@ class Bare:
             environment=self._environment,
         )
 
-    def _start(self, argv: list[str], env: dict[str, str], cleanup: ExitStack, inherited: tuple[int, ...]) -> Group:
+    def _start(
+        self,
+        argv: list[str],
+        env: dict[str, str],
+        cleanup: ExitStack,
+        inherited: tuple[int, ...],
+        lifeline: IO[bytes] | None = None,
+    ) -> Group:
         return Group(
             argv,
             env=env,
             log_bytes=self._log_bytes,
             cleanup=cleanup.pop_all(),
             pass_fds=inherited,
+            lifeline=lifeline,
         )
 
 

@@ -35,13 +35,14 @@ class Sandbox:
     devices: tuple[Path, ...] = ()
 
 
-def command(sandbox: Sandbox, argv: Sequence[str]) -> list[str]:
-    """Build the command that runs `argv` inside `sandbox`."""
+def command(sandbox: Sandbox, argv: Sequence[str], *, filter_fd: int) -> list[str]:
+    """Build the command that runs `argv` inside `sandbox`; it inherits `filter_fd`, see `runner.launchers.syscalls`."""
     return [
         sandbox.bwrap,
         *("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
         *([] if sandbox.network else ["--unshare-net"]),
         *("--die-with-parent", "--new-session", "--hostname", "runner", "--clearenv"),
+        *("--seccomp", str(filter_fd)),
         *("--proc", "/proc", "--dev", "/dev", *_scratch(sandbox.tmp_bytes)),
         *_parents(sandbox),
         *_machine(sandbox.network),

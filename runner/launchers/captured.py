@@ -5,6 +5,7 @@ from collections import deque
 from typing import IO
 
 _PIECE_BYTES = 1 << 16
+_GAP_BYTES = 60
 
 
 class Captured:
@@ -13,7 +14,7 @@ class Captured:
     def __init__(self, pipe: IO[bytes], *, most_bytes: int) -> None:
         self._pipe = pipe
         self._head_room = most_bytes // 4
-        self._tail_room = most_bytes - self._head_room
+        self._tail_room = most_bytes - self._head_room - _GAP_BYTES
         self._head = bytearray()
         self._tail: deque[bytes] = deque()
         self._tail_bytes = 0
@@ -23,11 +24,11 @@ class Captured:
         self._thread.start()
 
     def text(self) -> str:
-        """Return what is kept so far as text."""
+        """Return what is kept so far as text, at most `most_bytes` of UTF-8; what isn't UTF-8 becomes `?`."""
         with self._lock:
             head, tail, omitted = bytes(self._head), b"".join(self._tail), self._omitted
         gap = f"\n[{omitted} bytes omitted]\n".encode() if omitted else b""
-        return (head + gap + tail).decode("utf-8", "replace")
+        return (head + gap + tail).decode("utf-8", "replace").replace("\ufffd", "?")  # three bytes for one, otherwise
 
     def last_lines(self, count: int) -> str:
         """Return the last `count` lines that aren't blank, each of at most 300 characters."""

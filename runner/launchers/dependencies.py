@@ -7,10 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from runner.launchers import trees
 from runner.launchers.contract import KeepGoing, SubmissionFailed
 from runner.launchers.served import Group
 
 MOST_BYTES = 20_000_000_000
+MOST_ENTRIES = 500_000
+LEAST_FREE_BYTES = 2_000_000_000
 MOST_SECONDS = 1800.0
 _LOOK_EVERY_S = 0.2
 _FROM_OPERATOR = ("UV_DEFAULT_INDEX", "UV_INDEX", "UV_FIND_LINKS", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY")
@@ -35,6 +38,20 @@ def variables(cache: Path) -> dict[str, str]:
     return {**public, **fixed, "UV_NO_PROGRESS": "1"}
 
 
+class DiskFull(RuntimeError):
+    """There was no room to install anything before the stage began: an incident of ours."""
+
+
+def check_room(folder: Path) -> None:
+    """Refuse to begin a stage where its disk is full already.
+
+    Raises:
+        DiskFull: less than `LEAST_FREE_BYTES` are left.
+    """
+    if not (trees.free_bytes(folder) >= LEAST_FREE_BYTES):
+        raise DiskFull(f"less than {LEAST_FREE_BYTES} bytes are free for installing dependencies")
+
+
 def watch(group: Group, layer: Path, keep_going: KeepGoing) -> str:
     """Wait for the installer's end within its caps and return its log. The caller stops the group.
 
@@ -46,12 +63,14 @@ def watch(group: Group, layer: Path, keep_going: KeepGoing) -> str:
         keep_going()
         if time.monotonic() > deadline:
             raise _failed(f"took longer than {MOST_SECONDS:g} s", group)
-        if not (size_bytes(layer) <= MOST_BYTES):
-            raise _failed(f"wrote more than {MOST_BYTES} bytes", group)
+        if excess := _excess(layer):
+            raise _failed(excess, group)
         group.wait(_LOOK_EVERY_S)
     group.captured.finish(within_s=5.0)
     if code != 0:
         raise _failed(f"ended with exit code {code}", group)
+    if excess := _excess(layer):
+        raise _failed(excess, group)
     return group.captured.text()
 
 
@@ -61,13 +80,13 @@ def _failed(what: str, group: Group) -> SubmissionFailed:
     return SubmissionFailed("install_failed", message, "See job_logs.txt.", log=group.captured.text())
 
 
-def size_bytes(folder: Path) -> int:
-    """Add up the files below `folder`, without following a link; what vanishes meanwhile counts nothing."""
-    total = 0
-    for parent, _folders, files in os.walk(folder):
-        for name in files:
-            try:
-                total += (Path(parent) / name).lstat().st_size
-            except FileNotFoundError:
-                continue
-    return total
+def _excess(layer: Path) -> str:
+    """Say which cap the layer is over, if any; files that were deleted but are held open show in the disk's room."""
+    found = trees.measure(layer)
+    if found is None or not (found.entries <= MOST_ENTRIES):
+        return f"made more than {MOST_ENTRIES} files"
+    if not (found.size_bytes <= MOST_BYTES):
+        return f"wrote more than {MOST_BYTES} bytes"
+    if not (trees.free_bytes(layer) >= LEAST_FREE_BYTES):
+        return f"left less than {LEAST_FREE_BYTES} bytes on the disk"
+    return ""

@@ -6,10 +6,13 @@ It runs under the server environment's Python, inside the sandbox where there is
 standard library. The launch file holds {"argv", "cwd", "env", "port", "limits", "listener", "started", "lifeline"}:
 `limits` maps names of `resource.RLIMIT_*` to a number; the last three are inherited file descriptors. `listener` is
 the unix socket that listens already, `started` a pipe that gets one byte when the sandbox around us stands, and
-`lifeline` (or null) a pipe whose end of file kills the whole process group.
+`lifeline` (or null) a pipe whose end of file ends us. Where there is one no sandbox ends the server's children, so we
+do, whatever session they moved to.
 """
 
 import asyncio
+import contextlib
+import ctypes
 import json
 import os
 import resource
@@ -20,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 _PIECE_BYTES = 1 << 16
+_PR_SET_CHILD_SUBREAPER = 36
 
 
 def main(launch_file: str) -> None:
@@ -33,8 +37,10 @@ def main(launch_file: str) -> None:
 
 
 async def _serve(launch: dict[str, Any]) -> None:
-    if launch["lifeline"] is not None:
-        asyncio.get_running_loop().add_reader(launch["lifeline"], _end_group)
+    is_alone = launch["lifeline"] is not None
+    if is_alone:
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # whoever loses its parent becomes our child
+        asyncio.get_running_loop().add_reader(launch["lifeline"], _end_all)
 
     async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await _join(reader, writer, launch["port"])
@@ -48,11 +54,37 @@ async def _serve(launch: dict[str, Any]) -> None:
         print(f"cannot start {launch['argv'][0]!r}: {fault.strerror}", file=sys.stderr, flush=True)  # noqa: T201
         os._exit(127)
     code = await server.wait()
+    if is_alone:
+        _end_descendants()
     os._exit(code if code >= 0 else 128 - code)  # open connections end with us, without a word in the server's log
 
 
-def _end_group() -> None:
+def _end_all() -> None:
+    _end_descendants()
     os.killpg(0, signal.SIGKILL)
+
+
+def _end_descendants() -> None:
+    """Kill all that stems from us; what is born meanwhile is found in the next round."""
+    while found := _descendants():
+        for pid in found:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                continue
+
+
+def _descendants() -> set[int]:
+    parents = {}
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if entry.name.isdigit():
+                parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+    found: set[int] = set()
+    while more := {pid for pid, parent in parents.items() if parent in {os.getpid(), *found}} - found:
+        found |= more
+    return found
 
 
 async def _join(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, port: int) -> None:

@@ -53,6 +53,7 @@ class LocalLauncher:
         self._check(spec.user)
         if not spec.manifest.dependencies:
             return ""
+        dependencies.check_room(spec.workspace)
         with self._slot() as (slot, cleanup):
             group = self._way.install(spec, slot, cleanup)
             try:

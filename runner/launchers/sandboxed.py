@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from runner.launchers import bubblewrap, cgroups, dependencies, layout
+from runner.launchers import bubblewrap, cgroups, dependencies, layout, syscalls
 from runner.launchers.bubblewrap import CONTROL, HOME, LAYER, SUBMISSION, Sandbox
 from runner.launchers.cgroups import Caps
 from runner.launchers.contract import LaunchSpec
@@ -79,14 +79,15 @@ class Sandboxed:
         group = cgroups.make(f"{slot.sockets.parent.name}-{slot.number}", self._caps)
         cleanup.callback(group.remove)
         cleanup.callback(end_all_of, slot.uid)
-        return Group(
-            bubblewrap.command(sandbox, argv),
-            env=_OUTER_ENV,
-            log_bytes=self._log_bytes,
-            cleanup=cleanup.pop_all(),
-            joins=group.joins,
-            pass_fds=inherited,
-        )
+        with syscalls.filter_fd() as filter_fd:
+            return Group(
+                bubblewrap.command(sandbox, argv, filter_fd=filter_fd),
+                env=_OUTER_ENV,
+                log_bytes=self._log_bytes,
+                cleanup=cleanup.pop_all(),
+                joins=group.joins,
+                pass_fds=(*inherited, filter_fd),
+            )
 
     def _sandbox(
         self,

@@ -6,6 +6,7 @@ import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from typing import IO
 
 from runner.launchers.captured import Captured
 from runner.launchers.contract import KeepGoing, SubmissionFailed
@@ -14,11 +15,15 @@ from runner.launchers.ready import is_ready
 
 _LOOK_EVERY_S = 0.1
 _ONE_ANSWER_S = 5.0
+_FAREWELL_S = 5.0
 _JOIN = 'while [ "$1" != -- ]; do echo $$ > "$1" || exit 125; shift; done; shift; exec "$@"'
 
 
 class Group:
-    """One process group and its captured output. `cleanup` runs once, after the last process is gone."""
+    """One process group and its captured output. `cleanup` runs once, after the last process is gone.
+
+    Closing the `lifeline` asks the group to end by itself what left it, before it is killed.
+    """
 
     def __init__(
         self,
@@ -29,9 +34,11 @@ class Group:
         cleanup: ExitStack,
         joins: Sequence[str] = (),
         pass_fds: Sequence[int] = (),
+        lifeline: IO[bytes] | None = None,
     ) -> None:
         whole = ["/bin/sh", "-c", _JOIN, "sh", *joins, "--", *argv] if joins else list(argv)
         self._cleanup = cleanup
+        self._lifeline = lifeline
         self._stopped = False
         self._process = subprocess.Popen(
             whole,
@@ -63,6 +70,9 @@ class Group:
         if self._stopped:
             return
         self._stopped = True
+        if self._lifeline is not None:
+            self._lifeline.close()
+            self.wait(_FAREWELL_S)
         _kill_group(self._process.pid)
         self._process.wait()
         self._cleanup.close()

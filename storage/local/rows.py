@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from sqlalchemy import BigInteger
 from sqlmodel import Field, SQLModel
 
 from storage.types import UtcDateTime
@@ -27,8 +28,8 @@ class FileRow(SQLModel, table=True):
     bucket_id: int = Field(foreign_key="buckets.id", primary_key=True, ondelete="CASCADE")
     path: str = Field(primary_key=True)
     digest: str = Field(index=True)
-    size: int
-    mtime_ms: int
+    size: int = Field(sa_type=BigInteger)
+    mtime_ms: int = Field(sa_type=BigInteger)
     content_type: str | None = None
     uploaded_at: datetime = Field(sa_type=UtcDateTime)
 
@@ -39,8 +40,8 @@ class XorbRow(SQLModel, table=True):
     __tablename__ = "xorbs"
 
     digest: str = Field(primary_key=True)
-    size: int
-    unpacked: int
+    size: int = Field(sa_type=BigInteger)
+    unpacked: int = Field(sa_type=BigInteger)
     chunks: bytes
     stored_at: datetime = Field(sa_type=UtcDateTime)
     mentioned_at: datetime = Field(sa_type=UtcDateTime)
@@ -52,7 +53,7 @@ class ContentRow(SQLModel, table=True):
     __tablename__ = "contents"
 
     digest: str = Field(primary_key=True)
-    size: int
+    size: int = Field(sa_type=BigInteger)
     terms: bytes
     stored_at: datetime = Field(sa_type=UtcDateTime)
 

@@ -130,3 +130,12 @@ def test_capitals_in_a_handle_are_an_invalid_path_with_a_hint() -> None:
 def test_an_empty_question_has_the_defaults() -> None:
     assert read_query({"q": None}) == ListQuery()
     assert read_moment("20261129-120000-007") == datetime(2026, 11, 29, 12, 0, 0, 7000, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["2026-11-29T12:00:00 01:00", "2026-11-29T12:00:00 0100", "2026-11-29T12:00:00 01", "2026-11-29 12:00:00 01:00"],
+)
+def test_a_plus_that_became_a_space_is_still_an_offset(text: str) -> None:
+    assert read_moment(text) == datetime(2026, 11, 29, 11, tzinfo=UTC)
+    assert read_moment("2026-11-29 12:30") == datetime(2026, 11, 29, 12, 30, tzinfo=UTC)

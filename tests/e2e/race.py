@@ -71,8 +71,9 @@ class Race:
         command += ["--challenge", str(self.folder / "challenge.toml")]
         return subprocess.run(command, env=self.env, capture_output=True, text=True, timeout=120, check=False)
 
-    def start(self) -> None:
+    def start(self, *, worker: bool = True) -> None:
         command = [sys.executable, "-m", "web", "serve", "--data", str(self.data), "--port", str(self.port)]
+        command += [] if worker else ["--no-worker"]
         command += ["--challenge", str(self.folder / "challenge.toml")]
         self.process = subprocess.Popen(command, env=self.env, start_new_session=True)
         eventually(self.is_up, within_s=60, what="the server's answer to /v1/healthz")

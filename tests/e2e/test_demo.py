@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 @pytest.mark.vllm
 def test_the_demo_ends_with_a_verified_row(tmp_path: Path) -> None:
-    env = {**os.environ, "DEMO_EXIT": "1", "DEMO_WORK": str(tmp_path / "demo"), "PADDOCK_PORT": "0"}
+    env = {**os.environ, "DEMO_EXIT": "1", "DEMO_WORK": str(tmp_path / "demo"), "DEMO_PORT": "0"}
     done = subprocess.run(
         [sys.executable, ROOT / "scripts" / "demo.py"],
         env=env,

@@ -18,6 +18,8 @@ from runner.jobs import Launched, Order
 from runner.launchers.lingering import processes_of
 from runner.launchers.local import LocalLauncher
 from runner.launchers.means import find_means
+from runner.queue import get_job
+from runner.rows import JobRow
 from runner.worker import Worker
 from storage.buckets import Put
 from storage.database import reading, writing
@@ -101,6 +103,14 @@ def left_behind(settings: Settings) -> list[int]:
         except OSError:
             continue  # it ended while we looked
     return found
+
+
+def row_of(site: Site, job_id: str) -> JobRow:
+    """Read a job as it stands, apart from any session."""
+    with reading(site.engine) as session:
+        row = get_job(session, job_id)
+        session.expunge(row)
+        return row
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ from sqlmodel import col, select
 
 from board import results
 from board.rows import InboxRow, PostRow, ResultRow
-from runner import jobs, queue, verification
+from runner import jobs, queue, quotas, verification
 from runner.rows import JobRow, VolleyRow
-from runner.schedule import reap_lost
+from runner.schedule import reap_lost, start_waiting
 from runner.worker import Worker
 from storage.buckets import Put
 from storage.database import reading, writing
@@ -139,16 +139,60 @@ def test_an_overclaim_ranks_at_what_was_measured(site: Site, owner: Owner, worke
     assert row.measured < 9999999
 
 
-def test_a_second_post_of_the_same_bytes_pools_its_draws_with_the_first(
+def test_a_second_post_of_the_same_bytes_is_judged_by_the_same_draws(
     site: Site, owner: Owner, worker: Worker, private: None, clock: HeldClock
 ) -> None:
     prefix = owner.upload("honest")
     _post(site, owner, prefix)
-    _run_all(worker)
+    assert _run_all(worker) == 2
     clock.forward(minutes=1)
     second = _post(site, owner, prefix, name="r2")
+    assert (_run_all(worker), len(_verdict_posts(site))) == (0, 2)
+    row = _result(site, second)
+    assert (row.verification, row.n) == ("valid", 2)
+
+
+def test_a_post_of_bytes_that_are_being_drawn_waits_for_those_draws(
+    site: Site, owner: Owner, worker: Worker, private: None
+) -> None:
+    prefix = owner.upload("honest")
+    first = _post(site, owner, prefix)
+    second = _post(site, owner, prefix, name="r2")
+    start_waiting(site)
+    assert first in _result(site, second).reason
+    assert _run_all(worker) == 2
+    start_waiting(site)
+    assert [_result(site, name).verification for name in (first, second)] == ["valid", "valid"]
+
+
+def test_a_volley_over_the_days_budget_waits_with_its_content_kept(
+    site: Site, owner: Owner, private: None, clock: HeldClock
+) -> None:
+    with writing(site.engine) as session:
+        for _ in range(site.challenge.limits.verifications_per_user_per_day):
+            quotas.spend_verification(session, site.challenge.limits, user="ada", ref="", now=clock())
+    prefix = owner.upload("honest")
+    filename = _post(site, owner, prefix)
+    assert _jobs(site) == []
+    assert "when there is room again" in _result(site, filename).reason
+    with writing(site.engine) as session:
+        kept = session.exec(select(VolleyRow.content_hash)).one()
+        site.buckets(session).apply(owner.bucket, [Put(f"{prefix}/serve.py", b"changed")])
+    clock.forward(hours=25)
+    start_waiting(site)
+    assert [job.content_hash for job in _jobs(site)] == [kept, kept]
+
+
+def test_a_result_that_waited_for_the_reference_records_is_drawn_once_they_are_made(
+    site: Site, owner: Owner, worker: Worker
+) -> None:
+    filename = _post(site, owner, owner.upload("honest"))
+    start_waiting(site)
+    assert _jobs(site) == []
+    write_prompts(site.private / "prompts.jsonl", site.private / "references.jsonl", salt=17)
+    start_waiting(site)
     _run_all(worker)
-    assert _result(site, second).n == 4
+    assert _result(site, filename).verification == "valid"
 
 
 def test_a_draw_lost_through_us_is_drawn_anew_at_most_twice_and_then_nothing_is_concluded(

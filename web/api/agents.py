@@ -13,6 +13,7 @@ from agents.rows import AgentRow
 from board.listing import Record, read_limit
 from web.api.params import Peer
 from web.deps import Read, TheSite, Write, bearer
+from web.text import Text
 
 MAX_REQUEST_BYTES = 100_000
 
@@ -26,7 +27,7 @@ class NewAgent(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    agent_id: str
+    agent_id: Text
     model: Line
     harness: Line
     tools: Annotated[list[Line], Field(max_length=64)] = []

@@ -5,12 +5,16 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Request, Response
 from pydantic import BaseModel
+from sqlmodel import Session
 
+from agents.tokens import Caller
 from runner import jobs, queue, run_files
 from runner.jobs import Launched, Order
 from runner.launchers.local import LocalLauncher
+from runner.rows import JobRow
+from storage.paths import parse_bucket
 from storage.site import Site
-from web.deps import Read, TheCaller, TheSite, Write, origin
+from web.deps import MaybeCaller, Read, TheCaller, TheSite, Write, origin
 
 MAX_REQUEST_BYTES = 100_000
 
@@ -43,26 +47,38 @@ def run(
 
 @router.get("/v1/jobs")
 def listing(
+    site: TheSite,
     session: Read,
+    caller: MaybeCaller,
     agent: str | None = None,
     limit: int = 10,
 ) -> dict[str, object]:
     """List jobs, newest first; 0 or less lists as many as there are, up to a thousand."""
     rows = jobs.newest(session, limit=limit if 0 < limit <= _MOST else _MOST, agent_id=agent)
-    return {"count": len(rows), "items": [jobs.view(session, row) for row in rows]}
+    return {"count": len(rows), "items": [_shown(site, session, caller, row) for row in rows]}
 
 
 @router.get("/v1/jobs/{job_id}")
-def one(job_id: str, session: Read, response: Response) -> dict[str, object]:
+def one(job_id: str, site: TheSite, session: Read, caller: MaybeCaller, response: Response) -> dict[str, object]:
     """Show a job: its state, its place in the queue, how it ended."""
     response.headers["Cache-Control"] = "no-store"
-    return jobs.view(session, queue.get_job(session, job_id))
+    return _shown(site, session, caller, queue.get_job(session, job_id))
 
 
 @router.post("/v1/jobs/{job_id}:cancel")
 def cancel(job_id: str, site: TheSite, session: Write, caller: TheCaller) -> dict[str, object]:
     """End a waiting run at once; one under way ends within moments."""
     return jobs.view(session, jobs.cancel(site, session, caller, job_id))
+
+
+def _shown(site: Site, session: Session, caller: Caller | None, row: JobRow) -> dict[str, object]:
+    """Describe a job; what its server said is as private as the bucket that its submission lies in."""
+    shown = jobs.view(session, row)
+    is_owner = caller is not None and (caller.user == row.user or caller.is_organizer)
+    if row.kind == "benchmark" and not is_owner:
+        bucket = site.buckets(session).find(parse_bucket(row.submission_bucket))
+        shown["message"] = row.message if bucket is not None and not bucket.private else ""
+    return shown
 
 
 def _launched(site: Site, launched: Launched, base: str) -> dict[str, object]:

@@ -20,6 +20,7 @@ from web.deps import TheCaller, TheSite
 from web.hub.access import bucket_name, is_readable, local, writable
 from web.hub.receiving import received
 from web.hub.routing import HubRoute
+from web.text import Text
 
 router = APIRouter(route_class=HubRoute, tags=["hub"])
 
@@ -35,7 +36,7 @@ class AddFile(BaseModel):
     """A line that puts an uploaded content at a path."""
 
     type: Literal["addFile"]
-    path: str
+    path: Text
     xetHash: Hash  # noqa: N815 - the Hub's name
     mtime: Annotated[int, Field(ge=0, le=_LATEST_MS)] = 0
     contentType: ContentType | None = None  # noqa: N815 - the Hub's name
@@ -45,10 +46,10 @@ class CopyFile(BaseModel):
     """A line that puts a content of another bucket at a path."""
 
     type: Literal["copyFile"]
-    path: str
+    path: Text
     xetHash: Hash  # noqa: N815 - the Hub's name
     sourceRepoType: Literal["bucket"]  # noqa: N815 - the Hub's name
-    sourceRepoId: str  # noqa: N815 - the Hub's name
+    sourceRepoId: Text  # noqa: N815 - the Hub's name
     contentType: ContentType | None = None  # noqa: N815 - the Hub's name
 
 
@@ -56,7 +57,7 @@ class DeleteFile(BaseModel):
     """A line that deletes a path."""
 
     type: Literal["deleteFile"]
-    path: str
+    path: Text
 
 
 Line = Annotated[AddFile | CopyFile | DeleteFile, Field(discriminator="type")]

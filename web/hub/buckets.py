@@ -16,6 +16,7 @@ from web.hub.access import bucket_name, is_readable, local, readable, user_of, w
 from web.hub.naming import check_new_name
 from web.hub.receiving import MAX_BODY_BYTES
 from web.hub.routing import HubRoute
+from web.text import Text
 
 router = APIRouter(route_class=HubRoute, tags=["hub"], max_body_size=MAX_BODY_BYTES)
 
@@ -41,8 +42,8 @@ class Visibility(BaseModel):
 class Move(BaseModel):
     """A rename, in the words of the Hub's repositories."""
 
-    fromRepo: str  # noqa: N815 - the Hub's name
-    toRepo: str  # noqa: N815 - the Hub's name
+    fromRepo: Text  # noqa: N815 - the Hub's name
+    toRepo: Text  # noqa: N815 - the Hub's name
     type: str = "bucket"
 
 

@@ -78,10 +78,10 @@ def xorb_bytes(
     bytes_: Annotated[str, Query(alias="bytes")],
     expires: int,
     signature: str,
-    user: str = "",
+    by: str = "",
 ) -> Response:
     """Send bytes of a xorb to whoever holds a signed URL, no further than what was signed."""
-    grant = Grant(bucket_id, Mode.READ, user, expires)
+    grant = Grant(bucket_id, Mode.READ, by, expires)
     first, last = _pair(bytes_)
     fetch = Fetch(from_text(digest), ChunkRange(*_pair(chunks)), first, last)
     signer.check_url(fetch, grant, signature=signature, now=site.clock())

@@ -8,6 +8,7 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
+from agents.tokens import find_holder
 from storage.buckets import Bucket, BucketNotFound
 from storage.errors import Forbidden, NotFound, Unauthorized
 from storage.local.buckets import LocalBuckets
@@ -73,12 +74,22 @@ TheWriteGrant = Annotated[Grant, Depends(the_write_grant)]
 
 
 def granted_bucket(store: LocalBuckets, grant: Grant) -> Bucket:
-    """Return the grant's bucket, if its user may still do with it what the grant says.
+    """Return the grant's bucket, if its holder may still do with it what the grant says.
 
     Raises:
+        Unauthorized: the token that the grant was given for was revoked or has expired.
         BucketNotFound: it was deleted, or hidden since.
     """
     name = store.name_of(grant.bucket_id)
     if name is None:
         raise BucketNotFound("The bucket of this access token is gone.")
-    return (writable if grant.mode is Mode.WRITE else readable)(store, name, grant.user)
+    return (writable if grant.mode is Mode.WRITE else readable)(store, name, _user(store, grant))
+
+
+def _user(store: LocalBuckets, grant: Grant) -> str:
+    if not grant.token_id:
+        return ""
+    holder = find_holder(store.session, grant.token_id, now=store.now())
+    if holder is None:
+        raise Unauthorized("The token behind this access is no longer valid.")
+    return holder.user

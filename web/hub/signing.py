@@ -1,6 +1,6 @@
 """Sign what the store's own calls are allowed by: access tokens, and URLs of xorb bytes that need none.
 
-A token is `base64url("bucket id|mode|user|expiry") "." base64url(HMAC)`. The key depends on the store's
+A token is `base64url("bucket id|mode|token id|expiry") "." base64url(HMAC)`. The key depends on the store's
 generation, so that a store that lost bytes accepts nothing from its former life.
 """
 
@@ -30,11 +30,11 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True)
 class Grant:
-    """Access of one user (`""` for anybody) to one bucket until `expires_s`, in Unix seconds."""
+    """Access to one bucket until `expires_s`, in Unix seconds, by the token of that id (`""` for anybody)."""
 
     bucket_id: int
     mode: Mode
-    user: str
+    token_id: str
     expires_s: int
 
 
@@ -53,7 +53,7 @@ class Signer:
 
     def token(self, grant: Grant) -> str:
         """Write a grant as a bearer token."""
-        text = f"{grant.bucket_id}|{grant.mode}|{grant.user}|{grant.expires_s}"
+        text = f"{grant.bucket_id}|{grant.mode}|{grant.token_id}|{grant.expires_s}"
         return f"{_encode(text.encode())}.{self._sign('token', text)}"
 
     def grant(self, token: str, *, now: datetime) -> Grant:
@@ -66,18 +66,18 @@ class Signer:
         text = _decode(payload)
         if not hmac.compare_digest(signature.encode(), self._sign("token", text).encode()):
             raise Unauthorized("The access token is not valid.")
-        bucket_id, mode, user, expires_s = text.split("|")
+        bucket_id, mode, token_id, expires_s = text.split("|")
         if not (now.timestamp() < int(expires_s)):
             raise Unauthorized("The access token has expired.")
-        return Grant(int(bucket_id), Mode(mode), user, int(expires_s))
+        return Grant(int(bucket_id), Mode(mode), token_id, int(expires_s))
 
     def query(self, fetch: Fetch, grant: Grant, *, expires_s: int) -> str:
-        """Write the query string that opens exactly `fetch` to whoever holds it, while the grant's user may read."""
+        """Write the query string that opens exactly `fetch` to whoever holds it, while the grant's holder may read."""
         return urlencode(
             {
                 "chunks": f"{fetch.chunks.start}-{fetch.chunks.end}",
                 "bytes": f"{fetch.first_byte}-{fetch.last_byte}",
-                "user": grant.user,
+                "by": grant.token_id,
                 "expires": expires_s,
                 "signature": self._sign("url", _url_text(fetch, grant, expires_s)),
             }
@@ -101,7 +101,7 @@ class Signer:
 
 def _url_text(fetch: Fetch, grant: Grant, expires_s: int) -> str:
     chunks = f"{fetch.chunks.start}|{fetch.chunks.end}|{fetch.first_byte}|{fetch.last_byte}"
-    return f"{grant.bucket_id}|{to_text(fetch.xorb)}|{chunks}|{grant.user}|{expires_s}"
+    return f"{grant.bucket_id}|{to_text(fetch.xorb)}|{chunks}|{grant.token_id}|{expires_s}"
 
 
 def _encode(raw: bytes) -> str:

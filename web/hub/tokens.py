@@ -3,6 +3,7 @@
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
+from agents.tokens import Caller
 from storage.local.buckets import LocalBuckets
 from storage.paths import BucketName
 from storage.site import Site
@@ -21,7 +22,7 @@ def write_token(
     """Let the caller upload to a bucket of theirs for an hour."""
     store = local(site, session)
     bucket = writable(store, bucket_name(namespace, name, caller), caller.user).name
-    return _issue(request, site, store, bucket, Mode.WRITE, caller.user)
+    return _issue(request, site, store, bucket, Mode.WRITE, caller)
 
 
 @router.get("/api/buckets/{namespace}/{name}/xet-read-token")
@@ -31,11 +32,11 @@ def read_token(
     """Let the caller read what a bucket holds for an hour."""
     store = local(site, session)
     bucket = readable(store, bucket_name(namespace, name, caller), user_of(caller)).name
-    return _issue(request, site, store, bucket, Mode.READ, user_of(caller))
+    return _issue(request, site, store, bucket, Mode.READ, caller)
 
 
 def _issue(
-    request: Request, site: Site, store: LocalBuckets, bucket: BucketName, mode: Mode, user: str
+    request: Request, site: Site, store: LocalBuckets, bucket: BucketName, mode: Mode, caller: Caller | None
 ) -> JSONResponse:
     """Answer twice: the Rust half of the client reads the body, the Python half the headers.
 
@@ -44,7 +45,7 @@ def _issue(
     """
     bucket_id, generation = store.id_of(bucket), site.blobs.generation
     expires_s = int((site.clock() + TOKEN_LIFE).timestamp())
-    token = Signer(site.secret, generation).token(Grant(bucket_id, mode, user, expires_s))
+    token = Signer(site.secret, generation).token(Grant(bucket_id, mode, caller.token_id if caller else "", expires_s))
     url = f"{origin(request)}/cas/{generation}/{bucket_id}"
     headers = {"X-Xet-Cas-Url": url, "X-Xet-Token-Expiration": str(expires_s), "X-Xet-Access-Token": token}
     body = {"casUrl": url, "exp": expires_s, "accessToken": token}

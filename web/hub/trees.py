@@ -13,6 +13,7 @@ from web.deps import MaybeCaller, Read, TheSite, origin
 from web.hub.access import bucket_name, local, readable, user_of
 from web.hub.receiving import MAX_BODY_BYTES
 from web.hub.routing import HubRoute
+from web.text import Text
 
 router = APIRouter(route_class=HubRoute, tags=["hub"], max_body_size=MAX_BODY_BYTES)
 
@@ -22,7 +23,7 @@ PAGE = 1000
 class Paths(BaseModel):
     """Paths to look up at once."""
 
-    paths: Annotated[list[str], Field(max_length=PAGE)]
+    paths: Annotated[list[Text], Field(max_length=PAGE)]
 
 
 @router.get("/api/buckets/{namespace}/{name}/tree")

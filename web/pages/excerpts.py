@@ -20,7 +20,7 @@ def title(row: PostRow, *, named: object = None) -> str:
 def without_title(body: str, shown: str) -> str:
     """Drop the heading a body begins with if the page shows it as its own title already."""
     first, _, rest = body.lstrip("\n").partition("\n")
-    heading = next((plain_text(token) for token in tokens_of(first) if token.type == "inline"), "")
+    heading = next((plain_text(token) for token in tokens_of(first[:_READ_CHARS]) if token.type == "inline"), "")
     return rest if first.startswith("#") and heading == shown and rest.strip() else body
 
 

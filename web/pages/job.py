@@ -23,6 +23,7 @@ from web.pages.moments import Moment
 router = APIRouter(include_in_schema=False)
 
 _STAGES = ("queued", "preparing", "serving", "measuring", "completed")
+_PARTS = {"preparing": ("snapshot", "install"), "serving": ("start",), "measuring": ("measure", "collect")}
 _LOG = "job_logs.txt"
 _LOG_BYTES = 1_000_000
 _FILES_SHOWN = 60
@@ -121,8 +122,7 @@ def stages_of(row: JobRow, *, now: datetime) -> tuple[Stage, ...]:
 def _reached(row: JobRow) -> int:
     if row.state in _STAGES:
         return _STAGES.index(row.state)
-    known = [at for at, stage in enumerate(_STAGES[1:4], 1) if stage in row.times]
-    return max(known, default=1 if row.started_at else 0)
+    return _STAGES.index(row.stage) if row.stage in _STAGES else 1 if row.started_at else 0
 
 
 def _name(stage: str, row: JobRow, at: int) -> str:
@@ -142,8 +142,8 @@ def _look(row: JobRow, at: int, reached: int) -> str:
 def _note(row: JobRow, stage: str, at: int, reached: int, now: datetime) -> str:
     if stage == "queued":
         return moments.span((row.started_at or row.finished_at or now) - row.created_at)
-    if stage in row.times:
-        return moments.span(row.times[stage])
+    if took := [row.times[part] for part in _PARTS.get(stage, ()) if part in row.times]:
+        return moments.span(sum(took))
     if stage == "completed" and row.finished_at is not None:
         return f"after {moments.span(row.finished_at - (row.started_at or row.created_at))}"
     if at == reached and row.finished_at is None and row.started_at is not None:

@@ -15,6 +15,11 @@ from web.pages import badges, excerpts, figures, moments
 from web.pages.badges import Badge
 from web.pages.moments import Moment
 
+MAX_CHARS = 20_000
+"""Most of one post that a page renders; hostile Markdown costs 20 µs a character."""
+_PAGE_CHARS = 100_000
+_CUT = Markup('<p class="dim">The rest is in the raw file.</p>')
+
 _PROOFS = {
     "bucket": "from its own bucket",
     "raw": "with its own token",
@@ -71,6 +76,7 @@ def post_of(
     results: Mapping[str, ResultRow],
     reply: PostRow | None,
     title: str = "",
+    max_chars: int = MAX_CHARS,
 ) -> Post:
     """Show one post of a page called `title`; `results` holds the results it knows, `reply` is what is answered."""
     kind = _kind(row)
@@ -83,7 +89,7 @@ def post_of(
         proof=_PROOFS.get(row.via, row.via),
         is_unproven="proof" in row.frontmatter,
         kind=kind,
-        html=rendered(excerpts.without_title(row.body, title), known=known),
+        html=rendered(excerpts.without_title(row.body, title), known=known, max_chars=max_chars),
         at=moments.moment(row.posted_at, now=now),
         result=measurement(measured) if measured and kind != "message" else None,
         replies_to=reply.agent if reply else "",
@@ -91,9 +97,16 @@ def post_of(
     )
 
 
-def rendered(body: str, *, known: Container[str]) -> Markup:
-    """Render Markdown; `board.markdown` sanitises it, and nothing else is ever marked safe."""
-    return Markup(markdown.render(body, known=known))  # noqa: S704  # sanitised there, and only there
+def rendered(body: str, *, known: Container[str], max_chars: int = MAX_CHARS) -> Markup:
+    """Render up to `max_chars` of Markdown; `board.markdown` sanitises it, and nothing else is ever marked safe."""
+    html = Markup(markdown.render(body[:max_chars], known=known))  # noqa: S704  # sanitised there, and only there
+    return html if len(body) <= max_chars else html + _CUT
+
+
+def chars_each(bodies: Sequence[str]) -> int:
+    """Share out what a page renders, so that none takes seconds whatever its posts hold: the most of each post."""
+    wanted = sum(min(len(body), MAX_CHARS) for body in bodies)
+    return MAX_CHARS if wanted <= _PAGE_CHARS else _PAGE_CHARS // len(bodies)
 
 
 def known(session: Session) -> frozenset[str]:

@@ -84,7 +84,7 @@ def thread_view(site: Site, session: Session, root: PostRow, *, after: str, seen
     ).one()
     since, now = seen or newest, site.clock()
     fresh, fresh_first = _fresh(session, root.filename, since)
-    known = posts.known(session)
+    known, shown = posts.known(session), posts.chars_each([row.body for row in rows])
     title = excerpts.title(root, named=root.frontmatter.get("method") if root.folder == RESULTS else None)
     return ThreadView(
         root=root.filename,
@@ -100,6 +100,7 @@ def thread_view(site: Site, session: Session, root: PostRow, *, after: str, seen
                 results=results,
                 reply=targets.get(answers.get(row.filename, "")),
                 title=title,
+                max_chars=shown,
             )
             for row in rows
         ),

@@ -268,6 +268,29 @@ def test_daemons_end_with_the_run(confined: LocalLauncher, make: Make, launched:
     assert processes_of(settings.sandbox_uid) == []
 
 
+STRAYS = (
+    "import os, sys, threading\n"
+    "if os.fork() == 0:\n"
+    "    os.setsid()\n"
+    "    if os.fork() == 0:\n"
+    "        os.setsid()\n"
+    "        threading.Event().wait()\n"
+    "    os._exit(0)\n"
+)
+
+
+@pytest.mark.parametrize("end", ["import fake_server\nfake_server.serve()\n", "sys.exit(7)\n"])
+def test_what_left_its_session_and_lost_its_parent_ends_with_the_run(
+    end: str, launcher: LocalLauncher, make: Make, launched: Launch, settings: Settings
+) -> None:
+    spec = make("honest")
+    (spec.submission / "serve.py").write_text(STRAYS + end)
+    running = launched(launcher, spec)
+    eventually(lambda: running.exit_code() is not None or is_ready(running.address, within_s=1), what="a first sign")
+    running.stop()
+    assert not left_behind(settings)
+
+
 def test_children_of_a_server_that_died_end_with_the_run(
     launcher: LocalLauncher, make: Make, launched: Launch, settings: Settings
 ) -> None:

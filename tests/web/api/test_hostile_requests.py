@@ -4,6 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import quote
 
 import pytest
+from sqlalchemy.exc import DataError
 
 STRANGE = [
     "%00",
@@ -73,3 +74,55 @@ def test_a_request_larger_than_any_record_is_not_read(api) -> None:
     for url in ("/v1/messages", "/v1/agents/register"):
         answer = api.client.post(url, content=b" " * 3_000_000, headers={**ada, "Content-Type": "application/json"})
         assert answer.status_code == 413
+        assert answer.json()["error"]["code"] == "SYNC_TOO_LARGE"
+        pieces = (b" " * 100_000 for _ in range(30))  # sent without saying how long it is
+        answer = api.client.post(url, content=pieces, headers={**ada, "Content-Type": "application/json"})
+        assert answer.status_code == 413
+        assert answer.json()["error"]["code"] == "SYNC_TOO_LARGE"
+
+
+def test_half_a_character_is_a_malformed_request(api) -> None:
+    ada = api.person("ada") | {"Content-Type": "application/json"}
+    for url, body in (
+        ("/v1/agents/register", b'{"agent_id": "\\ud800", "model": "m", "harness": "h"}'),
+        ("/v1/messages", b'{"agent_id": "a", "body": "\\udfff"}'),
+        ("/v1/results", b'{"source": "hf://buckets/race/tiny-a/\\ud800"}'),
+    ):
+        answer = api.client.post(url, content=body, headers=ada)
+        assert answer.status_code == 422, url
+        assert answer.json()["error"]["code"] == "INVALID_REQUEST"
+        assert answer.json()["detail"]
+
+
+def test_head_is_get_without_its_body(api) -> None:
+    for url in ("/", "/leaderboard", "/v1", "/v1/messages", "/v1/messages/nope.md", "/docs", "/static/style.css"):
+        whole, head = api.client.get(url), api.client.head(url)
+        assert (head.status_code, head.content) == (whole.status_code, b""), url
+        assert head.headers["content-type"] == whole.headers["content-type"]
+
+
+def test_what_nobody_foresaw_keeps_the_shape_of_an_error(api, app) -> None:
+    @app.get("/v1/broken")
+    def broken() -> None:
+        raise RuntimeError("a secret of ours")
+
+    answer = api.client.get("/v1/broken")
+    assert answer.status_code == 500
+    assert answer.json()["error"]["code"] == "INTERNAL"
+    assert "secret" not in answer.text
+
+
+def test_text_that_the_database_has_no_form_for_is_a_malformed_request(api, app) -> None:
+    @app.get("/v1/unstorable")
+    def unstorable() -> None:
+        raise DataError("select", {}, ValueError("NUL"))
+
+    answer = api.client.get("/v1/unstorable")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (422, "INVALID_REQUEST")
+
+
+def test_a_browser_that_sends_a_wrong_field_sees_a_page(api) -> None:
+    answer = api.client.get("/", params={"seen": "x" * 300}, headers={"Accept": "text/html"})
+    assert answer.status_code == 422
+    assert answer.headers["content-type"].startswith("text/html")
+    assert "content-security-policy" in answer.headers

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from sqlmodel import update
 
 import web.errors
 from agents import tokens
@@ -15,6 +16,7 @@ from agents.rows import AgentRow, UserRow
 from runner import queue
 from storage.buckets import Put
 from storage.database import writing
+from storage.local.rows import BucketRow
 from storage.settings import Settings
 from storage.site import Site
 from tests.conftest import HeldClock
@@ -198,3 +200,21 @@ def test_only_its_owner_cancels_a_job(site: Site, client: TestClient, headers: H
 def test_an_unknown_job_is_not_found(client: TestClient, headers: Headers) -> None:
     assert client.get("/v1/jobs/job_none").status_code == 404
     assert client.post("/v1/jobs/job_none:cancel", headers=headers["ada"]).status_code == 404
+
+
+def test_what_a_private_submission_said_is_for_its_owner_alone(
+    site: Site, client: TestClient, headers: Headers
+) -> None:
+    job = client.post("/v1/jobs:run", json=ORDER, headers=headers["ada"]).json()["job_id"]
+    with writing(site.engine) as session:
+        queue.get_job(session, job).message = "ValueError: my secret trick"
+
+    def told(**call: object) -> set[str]:
+        one = client.get(f"/v1/jobs/{job}", **call).json()  # type: ignore[arg-type]
+        return {one["message"], client.get("/v1/jobs", **call).json()["items"][0]["message"]}  # type: ignore[arg-type]
+
+    assert told() == {"ValueError: my secret trick"}
+    with writing(site.engine) as session:
+        session.execute(update(BucketRow).values(private=True))
+    assert told() == told(headers=headers["eve"]) == {""}
+    assert told(headers=headers["ada"]) == {"ValueError: my secret trick"}

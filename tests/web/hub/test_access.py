@@ -2,6 +2,7 @@
 
 import pytest
 
+from agents import tokens
 from storage.buckets import Put
 from storage.database import writing
 from storage.local.buckets import LocalBuckets
@@ -161,3 +162,17 @@ def test_a_forged_token_is_refused(hub: Hub, secret: str, change: str) -> None:
     }[change]
     headers = {"Authorization": f"Bearer {forged}".encode("latin-1")}
     assert hub.http.get(f"{access.base}/v2/reconstructions/{secret}", headers=headers).status_code == 401
+
+
+def test_a_revoked_token_closes_the_access_it_was_traded_for(hub: Hub, secret: str) -> None:
+    reader, writer = hub.access("alice", HIDDEN, "read"), hub.access("alice", HIDDEN)
+    recipe = f"{reader.base}/v2/reconstructions/{secret}"
+    (found,) = hub.http.get(recipe, headers=reader.headers).json()["xorbs"].values()
+    url = found[0]["url"]
+    assert hub.http.get(url).status_code == 206
+    with writing(hub.site.engine) as session:
+        tokens.revoke(session, hub.users["alice"], secret=hub.site.secret, now=hub.site.clock())
+    assert hub.http.get(recipe, headers=reader.headers).status_code == 401
+    assert hub.http.get(url).status_code == 401
+    assert hub.send_xorb(writer, [b"x"]).status_code == 401
+    assert hub.send_shard(writer, b"").status_code == 401

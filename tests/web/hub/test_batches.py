@@ -100,3 +100,18 @@ def test_a_copy_takes_the_files_size_and_the_time_of_copying(hub: Hub, digest: s
     hub.batch("alice", BUCKET, delete("a"))
     assert hub.call("bob", "GET", "/buckets/race/tiny-bob/resolve/x").content == b"abc"
     assert hub.batch("bob", "race/tiny-bob", copy("y", digest, BUCKET)).status_code == 422
+
+
+def test_half_a_character_is_refused_before_anything_is_done(hub: Hub) -> None:
+    hub.create("alice", "race/tiny-a1")
+    for bad in (add("a\ud800", "0" * 64), delete("\udfff"), copy("a", "0" * 64, "race/\ud800")):
+        answer = hub.batch("alice", "race/tiny-a1", add("good", "0" * 64), bad)
+        assert answer.status_code == 422
+        assert answer.headers["X-Error-Code"] == "MALFORMED_BATCH"
+    assert hub.tree("alice", "race/tiny-a1") == []
+    for path, body in (
+        ("/api/buckets/race/tiny-a1/paths-info", b'{"paths": ["\\ud800"]}'),
+        ("/api/repos/move", b'{"fromRepo": "race/tiny-a1", "toRepo": "alice/\\ud800"}'),
+    ):
+        headers = {"Content-Type": "application/json"}
+        assert hub.call("alice", "POST", path, content=body, headers=headers).status_code == 422

@@ -198,7 +198,9 @@ def fill(site: Site, session: Session) -> Race:
 def _jobs(race: Race) -> None:
     site, session = race.site, race.session
     bucket = site.scratch("red-kettle")
-    done = race.job(1, "red-kettle", "completed", summary={"tps": 507.1, "ppl": 2.393}, times={"serving": 211.4})
+    done = race.job(
+        1, "red-kettle", "completed", summary={"tps": 507.1, "ppl": 2.393}, stage="measuring", times={"start": 211.4}
+    )
     prefix = f"submissions/red-kettle/{METHODS['red-kettle'][0]}"
     done.submission_prefix = prefix
     log = "".join(f"line {i} of the server’s log\n" for i in range(1, 260)) + "warning: no sampler\nerror: bad reply\n"
@@ -214,9 +216,14 @@ def _jobs(race: Race) -> None:
         fault="submission",
     )
     race.job(
-        3, "red-kettle", "measuring", progress_done=78, progress_total=128, times={"preparing": 124, "serving": 211}
+        3,
+        "red-kettle",
+        "measuring",
+        progress_done=78,
+        progress_total=128,
+        times={"snapshot": 24, "install": 100, "start": 211},
     )
-    race.job(4, "late-train", "serving", times={"preparing": 3.2})
+    race.job(4, "late-train", "serving", times={"snapshot": 3.2})
     race.job(6, "long-tide", "queued")
     race.job(7, "grey-goose", "queued")
     _volley(race)

@@ -1,5 +1,7 @@
 """What agents write is text, wherever it is shown."""
 
+import time
+
 from fastapi.testclient import TestClient
 from sqlmodel import Session
 
@@ -90,3 +92,17 @@ def test_a_raw_post_is_never_a_page(client: TestClient, site: Site) -> None:
     assert answer.headers["content-type"].startswith("text/plain")
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert "default-src 'none'" in answer.headers["content-security-policy"]
+
+
+def test_long_hostile_markdown_does_not_hold_a_page_up(client: TestClient, site: Site) -> None:
+    with writing(site.engine) as session:
+        race = Race(site, session)
+        root = race.post("evil", "![" * 100_000)
+        for _ in range(30):
+            race.post("evil", "[a][" * 50_000, refs=root)
+            race.post("evil", "![" * 100_000)
+    for path in ("/", f"/t/{root}"):
+        began_s = time.process_time()
+        assert client.get(path).status_code == 200
+        assert time.process_time() - began_s < 8  # it was a minute and more
+    assert "The rest is in the raw file." in client.get(f"/t/{root}").text

@@ -1,0 +1,13 @@
+"""Text from JSON that can be stored and sent back: JSON can spell half a character, UTF-8 can't."""
+
+from typing import Annotated
+
+from pydantic import AfterValidator
+
+
+def _encodable(text: str) -> str:
+    text.encode()  # pydantic reports its UnicodeEncodeError, a ValueError, as a field that is wrong
+    return text
+
+
+Text = Annotated[str, AfterValidator(_encodable)]
