@@ -20,7 +20,7 @@ from board.verdicts import State
 from storage.challenge import Challenge
 from storage.clock import to_iso_ms
 
-__all__ = ["Leaderboard", "Query", "Row", "build", "score_of", "show"]
+__all__ = ["Leaderboard", "Query", "Row", "build", "guard_of", "score_of", "show"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,6 +122,11 @@ def build(
 def score_of(row: ResultRow) -> float | None:
     """Give what a result stands with, in the race's unit: measured if it was, else claimed."""
     return row.claimed if row.measured is None else row.measured
+
+
+def guard_of(row: ResultRow) -> float | None:
+    """Give the guard that a result stands with: measured if it was, else claimed."""
+    return row.guard if row.measured_guard is None else row.measured_guard
 
 
 def _excluded(row: ResultRow, challenge: Challenge, query: Query) -> str | None:

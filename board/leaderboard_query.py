@@ -7,15 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from agents.names import check_form
-from board.listing import read_limit
+from board.listing import read_flag, read_limit
 from board.verdicts import State
 from storage.errors import InvalidQuery
 
 DEFAULT_STATES = frozenset({State.VALID, State.PENDING})
 SHOWN_STATES = (State.VALID, State.PENDING, State.INVALID)
 """The states that a reader is told; `inconclusive` is shown as `pending`."""
-
-_FLAGS = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +37,7 @@ def read_query(params: Mapping[str, str | None]) -> Query:
     given = {key: value for key, value in params.items() if value}
     return Query(
         states=read_states(given["verification"]) if "verification" in given else DEFAULT_STATES,
-        best_per_agent=_flag("best_per_agent", given.get("best_per_agent", "true")),
+        best_per_agent=read_flag("best_per_agent", given.get("best_per_agent", "true")),
         agent=check_form(given["agent"]) if "agent" in given else None,
         limit=read_limit(given.get("limit"), default=0),
         hardware=given.get("hardware", ""),
@@ -60,10 +58,3 @@ def read_states(text: str) -> frozenset[State]:
             hint=f"The states are {', '.join(SHOWN_STATES)}.",
         )
     return frozenset(State(word) for word in words)
-
-
-def _flag(name: str, text: str) -> bool:
-    value = _FLAGS.get(text.lower())
-    if value is None:
-        raise InvalidQuery(f"{name} must be true or false, not {text!r:.40}.")
-    return value

@@ -87,7 +87,7 @@ def read_query(params: Mapping[str, str | None]) -> ListQuery:
         type=given.get("type"),
         via=given.get("via"),
         q=given.get("q", ""),
-        expand=_flag("expand", given),
+        expand=read_flag("expand", given.get("expand", "false")),
         limit=read_limit(given.get("limit"), default=DEFAULT_LIMIT),
         descending=given.get("order", "desc") == "desc",
         after=given.get("after"),
@@ -106,6 +106,18 @@ def read_limit(text: str | None, *, default: int) -> int:
     if not re.fullmatch(r"-?[0-9]{1,9}", text, re.ASCII):
         raise InvalidQuery(f"limit must be a whole number, not {text!r:.40}.")
     return int(text)
+
+
+def read_flag(name: str, text: str) -> bool:
+    """Read a parameter that means yes or no; a bare `?name=` means yes.
+
+    Raises:
+        InvalidQuery: it is neither.
+    """
+    value = text.lower()
+    if value not in (*_TRUE, *_FALSE):
+        raise InvalidQuery(f"{name} must be true or false, not {text!r:.40}.")
+    return value in _TRUE
 
 
 def page(session: Session, folder: Folder, query: ListQuery, *, expand_limit: int) -> Page:
@@ -154,13 +166,6 @@ def _filters(query: ListQuery) -> list[ColumnElement[bool]]:
 def _cursors(query: ListQuery) -> list[ColumnElement[bool]]:
     after = [col(PostRow.filename) > query.after] if query.after else []
     return [*after, *([col(PostRow.filename) < query.before] if query.before else [])]
-
-
-def _flag(name: str, given: Mapping[str, str]) -> bool:
-    value = given.get(name, "false").lower()
-    if value not in (*_TRUE, *_FALSE):
-        raise InvalidQuery(f"{name} must be true or false, not {value!r:.40}.")
-    return value in _TRUE
 
 
 def _moment(name: str, given: Mapping[str, str]) -> datetime | None:

@@ -13,16 +13,13 @@ from agents.ownership import check_handle_owner, get_agent
 from agents.tokens import Caller
 from board.listing import Folder, Record, in_folder
 from board.mentions import Recipients, recipients
-from board.promotion import Published, load_source, publish
+from board.promotion import Published, load_source, publish, type_of
 from board.records import MESSAGES, parse_name, ref_names
 from board.rows import PostRow
-from storage.errors import Forbidden, InvalidFrontmatter, NotFound, Unauthorized
+from storage.errors import Forbidden, NotFound, Unauthorized
 from storage.frontmatter import Value
 from storage.paths import check_path
 from storage.site import Site
-
-VERIFICATION = "verification"
-"""The type of the verifier's posts; nobody else may use it."""
 
 
 class NotOrganizer(Forbidden):
@@ -169,10 +166,7 @@ def _post(
 
 def _with_wish(frontmatter: Mapping[str, Value], wish: Wish, *, default_type: str) -> dict[str, Value]:
     head = dict(frontmatter)
-    kind = wish.type or head.get("type")
-    head["type"] = kind if isinstance(kind, str) and kind else default_type
-    if head["type"] == VERIFICATION:
-        raise InvalidFrontmatter("The type 'verification' is the verifier's own.", hint="Leave type out.")
+    head["type"] = type_of(wish.type or head.get("type"), default=default_type)
     if wish.refs:
         head["refs"] = wish.refs if isinstance(wish.refs, str) else list(wish.refs)
     return head

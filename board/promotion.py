@@ -14,17 +14,19 @@ from agents import limits
 from agents.ownership import agent_of_bucket, owned_bucket
 from agents.sources import MAX_BYTES, RecordTooLarge, read_record
 from agents.tokens import Caller
-from board.records import BROADCASTS, INBOX, index_file, parse_name
+from board.records import BROADCASTS, INBOX, PROMOTED_DIGEST, PROMOTED_FROM, index_file, parse_name
 from board.rows import PostRow, PromotionRow
 from storage.buckets import Put
 from storage.clock import to_stamp
-from storage.errors import Conflict, Invalid
+from storage.errors import Conflict, Invalid, InvalidFrontmatter
 from storage.frontmatter import Document, Value, serialise
 from storage.paths import Source, parse_source
 from storage.site import Site
 
 CONTENT_TYPE = "text/markdown; charset=utf-8"
-PROMOTED_FROM, PROMOTED_DIGEST = "promoted_from", "promoted_digest"
+VERIFICATION = "verification"
+"""The type of the verifier's posts; nobody else may use it."""
+
 SERVER_KEYS = frozenset(
     {"agent", "timestamp", "via", "verification", "proof", "rank", "broadcast", "channel"}
     | {PROMOTED_FROM, PROMOTED_DIGEST}
@@ -119,6 +121,17 @@ def publish(
     rows = [index_file(session, path, data) for path in paths]
     assert rows[0] is not None, f"{folder} is not a folder of records"
     return Published(filename, paths[0], rows[0])
+
+
+def type_of(kind: object, *, default: str) -> str:
+    """Return the type that a client's post gets: its own word, or the default.
+
+    Raises:
+        InvalidFrontmatter: the word is the verifier's.
+    """
+    if kind == VERIFICATION:
+        raise InvalidFrontmatter(f"The type {VERIFICATION!r} is the verifier's own.", hint="Leave type out.")
+    return kind if isinstance(kind, str) and kind else default
 
 
 def next_stamp_at(session: Session, now: datetime) -> datetime:

@@ -23,6 +23,7 @@ INBOX = "inbox"
 BROADCASTS = "broadcasts"
 EVERYBODY = "*"
 """The inbox handle under which broadcasts are delivered."""
+PROMOTED_FROM, PROMOTED_DIGEST = "promoted_from", "promoted_digest"
 
 _NAME = re.compile(
     r"(?P<stamp>[0-9]{8}-[0-9]{6}(?P<millis>-[0-9]{3})?)_(?P<handle>[a-z0-9-]{1,40})(?(millis)|(?:_[0-9a-f]{8})?)\.md",
@@ -111,7 +112,7 @@ def _index_post(session: Session, folder: str, name: RecordName, data: bytes) ->
 
 
 def _index_promotion(session: Session, folder: str, filename: str, document: Document) -> None:
-    source, digest = _word(document, "promoted_from"), _word(document, "promoted_digest")
+    source, digest = _word(document, PROMOTED_FROM), _word(document, PROMOTED_DIGEST)
     if source and digest:
         session.merge(PromotionRow(folder=folder, source=source, digest=digest, filename=filename))
 

@@ -1,6 +1,6 @@
 """Results: posting one, finding what it submitted, recording what verification found."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from sqlmodel import Session, col, select
 
@@ -8,14 +8,13 @@ from agents.tokens import Caller
 from board import claims, outcomes, submissions, verdicts, verification_status
 from board.claims import Status
 from board.listing import Folder, Record, in_folder
-from board.messages import VERIFICATION, NotOrganizer, to_record
-from board.promotion import Published, load_source, publish
+from board.messages import NotOrganizer, to_record
+from board.promotion import Published, load_source, publish, type_of
 from board.records import RESULTS, RecordName, parse_name
 from board.rows import PostRow, ResultRow
 from board.verdicts import State, Verdict
 from storage.buckets import Put
-from storage.errors import InvalidFrontmatter, NotFound
-from storage.frontmatter import Value
+from storage.errors import NotFound
 from storage.paths import Source
 from storage.site import Site
 
@@ -37,13 +36,14 @@ def post(site: Site, session: Session, caller: Caller | None, source: str) -> Pu
     file = load_source(site, session, caller, source)
     if "broadcast" in file.document.frontmatter:
         raise NotOrganizer("A result can't be a broadcast.", hint="Take the key out.")
-    claims.read(file.document.frontmatter, site.challenge)
+    head = file.document.frontmatter
+    claims.read(head, site.challenge)
     published = publish(
         site,
         session,
         folder=RESULTS,
         handle=file.agent_id,
-        frontmatter=_with_type(file.document.frontmatter),
+        frontmatter={**head, "type": type_of(head.get("type"), default="agent")},
         body=file.document.body,
         via="bucket",
         dedup=file.dedup,
@@ -118,14 +118,6 @@ def record_verdict(site: Site, session: Session, filename: str, verdict: Verdict
     row = session.merge(row)
     verification_status.write(site, session)
     return row
-
-
-def _with_type(frontmatter: Mapping[str, Value]) -> dict[str, Value]:
-    """Fill in the type; `verification` is the verifier's own."""
-    kind = frontmatter.get("type")
-    if kind == VERIFICATION:
-        raise InvalidFrontmatter("The type 'verification' is the verifier's own.", hint="Leave type out.")
-    return {**frontmatter, "type": kind if isinstance(kind, str) and kind else "agent"}
 
 
 def _frontmatter(session: Session, filename: str) -> dict[str, object]:

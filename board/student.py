@@ -58,7 +58,10 @@ def t_upper_tail(t: float, df: float) -> float:
 
 
 def f_upper_tail(f: float, df_above: float, df_below: float) -> float:
-    """Give P(F > f) for Fisher's F with that many degrees of freedom above and below the line."""
+    """Give P(F > f) for Fisher's F with that many degrees of freedom above and below the line.
+
+    Tests check published figures with it.
+    """
     if not 0.0 <= f < math.inf:
         raise ValueError(f"{f} is not a ratio of variances")
     return regularised_beta(df_below / (df_below + df_above * f), df_below / 2.0, df_above / 2.0)

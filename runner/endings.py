@@ -6,7 +6,7 @@ from sqlmodel import Session
 
 from runner import queue, quotas, verification
 from runner.rows import JobRow
-from runner.run_files import STATUS, folder_of, put_json, status_of
+from runner.run_files import STATUS, bucket_of, put_json, status_of
 from runner.states import Fault, State
 from storage.buckets import Change
 from storage.site import Site
@@ -34,8 +34,8 @@ def end(
     row.finished_at, row.fault, row.code, row.message = site.clock(), fault, code, message
     session.add(row)
     session.flush()
-    if site.buckets(session).find(folder_of(row)) is not None:
-        site.buckets(session).apply(folder_of(row), [*files, put_json(row, STATUS, status_of(row))])
+    if site.buckets(session).find(bucket_of(row)) is not None:
+        site.buckets(session).apply(bucket_of(row), [*files, put_json(row, STATUS, status_of(row))])
     if fault is Fault.OURS:
         quotas.refund_run(session, row.id)
     if row.volley_id is not None:

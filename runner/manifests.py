@@ -17,7 +17,6 @@ from storage.paths import check_path
 FILE = "manifest.json"
 MAX_BYTES = 65_536
 _MOST_PART_BYTES = 255
-_HUB_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}/[A-Za-z0-9][A-Za-z0-9._-]{0,95}", re.ASCII)
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}", re.ASCII)
 _HIDDEN = r"\x7f-\x9f\u2028-\u202e\u2060\u2066-\u2069\ufeff\ufffe\uffff"
 """Characters that break a line, reorder text or hide in it; names are shown to people."""
@@ -78,11 +77,6 @@ class Manifest(BaseModel):
             if name in _OURS:
                 raise ValueError(f"{name} is set by the runner")
         return value
-
-    @property
-    def is_hub_model(self) -> bool:
-        """Whether `model_id` has a Hub id's form; a folder of that form inside the submission goes first."""
-        return _HUB_ID.fullmatch(self.model_id) is not None
 
 
 def check_parts(path: str) -> None:

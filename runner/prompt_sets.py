@@ -60,7 +60,7 @@ def ensure_private(site: Site) -> None:
     _write_whole(private_prompts(site), _lines(prompts))
 
 
-def make_references(site: Site, model: Path) -> Iterator[str]:
+def make_references(site: Site, model: Path, *, device: str = "cpu", dtype: str = "float32") -> Iterator[str]:
     """Make the reference records of both sets with the checkpoint in `model`; yields a line after each.
 
     Raises:
@@ -72,7 +72,7 @@ def make_references(site: Site, model: Path) -> Iterator[str]:
     if prompts.public_references is not None:
         orders.append((public_prompts(site), site.challenge.resolve(prompts.public_references), _PUBLIC_SEED))
     for source, target, seed in orders:
-        yield _make(site, model, source, target, seed)
+        yield _make(site, model, source, target, seed, ["--device", device, "--dtype", dtype])
 
 
 def _private_seed(site: Site) -> int:
@@ -80,7 +80,7 @@ def _private_seed(site: Site) -> int:
     return int.from_bytes(hmac.digest(site.secret, b"private references", "sha256")[:7])
 
 
-def _make(site: Site, model: Path, source: Path, target: Path, seed: int) -> str:
+def _make(site: Site, model: Path, source: Path, target: Path, seed: int, where: list[str]) -> str:
     python = site.settings.server_env / "bin" / "python"
     if not python.exists():
         raise NoReference(f"There is no server environment at {site.settings.server_env}.", hint="make server-env")
@@ -88,7 +88,7 @@ def _make(site: Site, model: Path, source: Path, target: Path, seed: int) -> str
     harness = site.challenge.harness
     command = [python, _SCRIPT, "--model", model, "--prompts", source, "--out", target]
     command += ["--tokenizer", site.challenge.resolve(site.challenge.prompts.tokenizer)]
-    command += ["--seed", str(seed)]
+    command += ["--seed", str(seed), *where]
     command += ["--target-tokens", str(harness.output_tokens), "--max-prompt-tokens", str(harness.max_prompt_tokens)]
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
     lines = (done.stdout if done.returncode == 0 else done.stderr).strip().splitlines()

@@ -28,7 +28,7 @@ HARNESS = (
 """What the harness may leave, each if it got that far."""
 
 
-def folder_of(row: JobRow) -> BucketName:
+def bucket_of(row: JobRow) -> BucketName:
     """The bucket that a job's run folder lies in."""
     return parse_bucket(row.run_bucket)
 
@@ -68,8 +68,8 @@ def status_of(row: JobRow) -> dict[str, object]:
 def write_status(site: Site, session: Session, row: JobRow) -> None:
     """Write the job's status file as it stands, if its bucket is still there."""
     buckets = site.buckets(session)
-    if buckets.find(folder_of(row)) is not None:
-        buckets.apply(folder_of(row), [put_json(row, STATUS, status_of(row))])
+    if buckets.find(bucket_of(row)) is not None:
+        buckets.apply(bucket_of(row), [put_json(row, STATUS, status_of(row))])
 
 
 def _iso(at: datetime | None) -> str | None:

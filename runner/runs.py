@@ -105,11 +105,10 @@ class Run:
         resolve = self.site.challenge.resolve
         if self.row.volley_id is not None:
             sources = private_prompts(self.site), private_references(self.site)
-            count = settings.num_prompts
             seed = volleys.seed_of(self.site.secret, self.row.volley_id, self.row.draw or 0)
         else:
             sources = public_prompts(self.site), resolve(prompts.public_references or "no-references")
-            count, seed = settings.num_prompts, settings.seed
+            seed = settings.seed
         has_references = sources[1].is_file()
         return {
             "uds": str(running.address),
@@ -117,7 +116,7 @@ class Run:
             "tokenizer": str(resolve(prompts.tokenizer)),
             "prompts": str(sources[0]),
             "references": str(sources[1]) if has_references else None,
-            "num_prompts": count,
+            "num_prompts": settings.num_prompts,
             "output_tokens": settings.output_tokens,
             "warmup_requests": settings.warmup_requests,
             "seed": seed,

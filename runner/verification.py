@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sqlmodel import Session
 
 from board import results, verdicts
-from board.promotion import publish
+from board.promotion import VERIFICATION, publish
 from board.records import MESSAGES
 from board.rows import ResultRow
 from board.verdicts import Verdict
@@ -155,7 +155,7 @@ def _conclude(site: Site, session: Session, volley: VolleyRow, draws: Sequence[J
         session,
         folder=MESSAGES,
         handle=VERIFIER,
-        frontmatter={"type": "verification", "refs": volley.result},
+        frontmatter={"type": VERIFICATION, "refs": volley.result},
         body=post_text(site, row, verdict),
         via="server",
         inbox=[volley.agent_id],

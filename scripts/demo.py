@@ -216,9 +216,10 @@ def main() -> int:
             if os.environ.get("DEMO_EXIT") == "1":
                 return 0
             say(f"the site stays open at {url} until Ctrl-C; log in to nothing, just look")
-            signal.pause()
+            with contextlib.suppress(KeyboardInterrupt):
+                signal.pause()
     except KeyboardInterrupt:
-        return 0
+        return 130
     except Failed as error:
         print(f"\nThe demo stopped. {error}", file=sys.stderr)
         return 1

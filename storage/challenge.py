@@ -70,7 +70,11 @@ class PromptSets(_Part):
 
 
 class Verification(_Part):
-    """How a result is verified."""
+    """How a result is verified.
+
+    `draws` is the size of a volley. `claim_band` is the share by which a claim may lie above what was measured (its
+    upper 95 % bound) and still hold. Draws of different `rule_version` are never pooled.
+    """
 
     draws: int = Field(default=5, ge=2, le=20)
     claim_band: float = Field(default=0.02, ge=0, lt=1)
@@ -90,7 +94,11 @@ class Limits(_Part):
 
 
 class Challenge(_Part):
-    """One race."""
+    """One race.
+
+    `tokenless` takes raw posts without a token and marks them unproven. `auto_benchmark` runs submissions that lie
+    still in a scratch bucket by itself. `required_fields` must stand in every result's frontmatter.
+    """
 
     org: Slug
     slug: Slug

@@ -39,7 +39,9 @@ class Settings(BaseSettings):
     database_url: Annotated[str, _row("URL", "Database; empty means SQLite inside the data folder.")] = ""
     host: Annotated[str, _row("address", "Address the server listens on.")] = "127.0.0.1"
     port: Annotated[int, Field(ge=1, le=65535), _row("port", "Port the server listens on.")] = 7860
-    public_url: Annotated[str, _row("URL", "Address used in texts the server writes; empty means host and port.")] = ""
+    public_url: Annotated[
+        str, _row("URL", "Address used in texts the server writes; empty means the one the client used.")
+    ] = ""
     trusted_proxies: Annotated[str, _row("addresses", "Proxies whose X-Forwarded-* is believed, comma separated.")] = ""
     server_env: Annotated[Path, _row("path", "Python environment that submissions are served in (vLLM).")] = (
         _ROOT / ".server-env"
@@ -68,11 +70,6 @@ class Settings(BaseSettings):
     def sqlalchemy_url(self) -> str:
         """The database's URL with the embedded default filled in."""
         return self.database_url or f"sqlite:///{self.data.resolve() / 'paddock.db'}"
-
-    @property
-    def site_url(self) -> str:
-        """The address that generated texts use, without a slash at the end."""
-        return (self.public_url or f"http://{self.host}:{self.port}").rstrip("/")
 
     @property
     def trusted_users(self) -> frozenset[str]:

@@ -44,7 +44,7 @@ class Site:
 
     @property
     def audit(self) -> BucketName:
-        """The private bucket of verification runs and the audit log."""
+        """The private bucket of verification runs and of submissions' snapshots."""
         return BucketName(f"{self.challenge.org}-admin", f"{self.challenge.slug}-audit")
 
     def scratch(self, agent_id: str) -> BucketName:

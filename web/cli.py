@@ -74,7 +74,9 @@ def add_user(
     name: str,
     data: Data = None,
     challenge: Race = None,
-    organizer: Annotated[bool, typer.Option("--organizer", help="May broadcast and moderate.")] = False,
+    organizer: Annotated[
+        bool, typer.Option("--organizer", help="May broadcast and cancel anybody's benchmark.")
+    ] = False,
 ) -> None:
     """Make an account and print its token, which can't be shown again. For an existing account: one more token."""
     site = _open(data, challenge)
@@ -117,9 +119,11 @@ def references(
     model: Annotated[Path, typer.Option(help="Folder of the reference checkpoint.")],
     data: Data = None,
     challenge: Race = None,
+    device: Annotated[str, typer.Option(help="Where to run it: cpu, cuda.")] = "cpu",
+    dtype: Annotated[str, typer.Option(help="float32 or bfloat16.")] = "float32",
 ) -> None:
     """Make the reference token records of the public and the private prompts with the server environment."""
-    for line in prompt_sets.make_references(_open(data, challenge), model):
+    for line in prompt_sets.make_references(_open(data, challenge), model, device=device, dtype=dtype):
         out.print(line)
 
 

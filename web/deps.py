@@ -73,3 +73,8 @@ TheCaller = Annotated[Caller, Depends(the_caller)]
 def origin(request: Request) -> str:
     """The scheme and host that the client itself used, for absolute URLs in answers; no slash at the end."""
     return str(request.base_url).rstrip("/")
+
+
+def site_url(request: Request, site: Site) -> str:
+    """The address that generated texts use: the configured one, or the client's own; no slash at the end."""
+    return site.settings.public_url.rstrip("/") or origin(request)

@@ -1,11 +1,11 @@
 """`paddock doctor`: what this machine has for running a race, one finding a line."""
 
-import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 from runner import prompt_sets
+from runner.launchers.means import find_means
 from storage.site import Site
 
 _LOW_DISK_BYTES = 20_000_000_000
@@ -26,17 +26,15 @@ def examine(site: Site) -> list[Finding]:
 
 
 def _server_env(site: Site) -> Finding:
-    python = site.settings.server_env / "bin" / "python"
-    return Finding("server environment", python.exists(), str(python) if python.exists() else "run: make server-env")
+    place = site.settings.server_env
+    is_there = (place / "bin" / "python").exists() and (place / "pyvenv.cfg").exists()
+    return Finding("server environment", is_there, str(place) if is_there else f"none at {place}; run: make server-env")
 
 
 def _sandbox() -> Finding:
-    lacking = [
-        *([] if os.geteuid() == 0 else ["root (a second user for submissions)"]),
-        *([] if shutil.which("bwrap") else ["bubblewrap"]),
-    ]
-    detail = "bubblewrap, as a user of its own" if not lacking else f"without {' and '.join(lacking)} only users in "
-    return Finding("sandbox", not lacking, detail if not lacking else detail + "PADDOCK_TRUSTED_SUBMITTERS are run")
+    missing = find_means().missing()
+    without = f"{', '.join(missing)}; only users in PADDOCK_TRUSTED_SUBMITTERS are run"
+    return Finding("sandbox", not missing, without if missing else "bubblewrap, as a user of its own")
 
 
 def _tokenizer(site: Site) -> Finding:

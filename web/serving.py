@@ -1,9 +1,11 @@
 """`paddock serve`: web, worker and ticks as one thing that starts and stops together."""
 
+import logging
 import os
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
@@ -13,7 +15,9 @@ from runner import prompt_sets, schedule
 from storage.site import Site
 from web.app import create_app
 
+_log = logging.getLogger(__name__)
 _GRACE_S = 20
+_PAUSE_S = 2.0
 
 
 def serve(site: Site, *, with_worker: bool) -> None:
@@ -45,21 +49,53 @@ def _config(site: Site) -> uvicorn.Config:
 
 @contextmanager
 def _worker(site: Site, wanted: bool) -> Iterator[None]:
-    """Run a worker process beside us; it holds the reading end of a pipe and stops when we are gone."""
+    """Keep a worker process beside us, started again if it dies; it stops when we stop or are gone.
+
+    The worker holds the reading end of a pipe whose writing end is ours alone.
+    """
     if not wanted:
         yield
         return
     reading_end, writing_end = os.pipe()
-    command = [sys.executable, "-m", "web", "worker", "--lifeline-fd", str(reading_end)]
-    command += ["--data", str(site.settings.data), "--challenge", str(site.settings.challenge)]
-    child = subprocess.Popen(command, pass_fds=(reading_end,), stdin=subprocess.DEVNULL, start_new_session=True)
-    os.close(reading_end)
+    keeper = _Keeper(_worker_command(site, reading_end), reading_end)
+    keeper.start()
     try:
         yield
     finally:
+        keeper.stopping.set()
         os.close(writing_end)
-        try:
-            child.wait(_GRACE_S)
-        except subprocess.TimeoutExpired:
-            child.kill()
-            child.wait()
+        keeper.end(within_s=_GRACE_S)
+        os.close(reading_end)
+
+
+def _worker_command(site: Site, lifeline: int) -> list[str]:
+    command = [sys.executable, "-m", "web", "worker", "--lifeline-fd", str(lifeline)]
+    return [*command, "--data", str(site.settings.data), "--challenge", str(site.settings.challenge)]
+
+
+class _Keeper(threading.Thread):
+    """Runs the worker process and, while nobody wants an end, runs it again."""
+
+    def __init__(self, command: list[str], lifeline: int) -> None:
+        super().__init__(name="worker-keeper", daemon=True)
+        self.stopping = threading.Event()
+        self._command = command
+        self._lifeline = lifeline
+        self._child: subprocess.Popen[bytes] | None = None
+
+    def run(self) -> None:
+        while not self.stopping.is_set():
+            self._child = subprocess.Popen(
+                self._command, pass_fds=(self._lifeline,), stdin=subprocess.DEVNULL, start_new_session=True
+            )
+            code = self._child.wait()
+            if not self.stopping.is_set():
+                _log.error("the worker ended with exit code %s; it is started again", code)
+                self.stopping.wait(_PAUSE_S)
+
+    def end(self, *, within_s: float) -> None:
+        """Wait for the worker's end, and bring it about when that takes too long."""
+        self.join(within_s)
+        if self.is_alive() and self._child is not None:
+            self._child.kill()
+            self.join()

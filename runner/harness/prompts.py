@@ -14,6 +14,8 @@ from typing import Any
 
 from runner.harness.faults import BadInput
 
+_MOST_NATS = 100.0  # far above -log of the rarest token; a mean of such numbers can still be raised to e
+
 
 @dataclass(frozen=True, kw_only=True)
 class Prompt:
@@ -91,14 +93,18 @@ def _first_human_turn(turns: object, where: str) -> str:
 def _reference(record: dict[str, Any], where: str) -> Reference:
     target = _ids(record, "target_token_ids", where)
     nll = record.get("target_nll")
-    if nll is not None and not (isinstance(nll, list) and len(nll) == len(target)):
-        raise BadInput(f"{where}: target_nll must hold one number per target token")
+    if nll is not None and not (isinstance(nll, list) and len(nll) == len(target) and all(map(_is_nll, nll))):
+        raise BadInput(f"{where}: target_nll must hold one number of nats, 0 or more, per target token")
     return Reference(
         id=_id(record, where),
         prompt_token_ids=_context(record, where),
         target_token_ids=target,
         target_nll=None if nll is None else tuple(float(value) for value in nll),
     )
+
+
+def _is_nll(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _MOST_NATS
 
 
 def _context(record: dict[str, Any], where: str) -> tuple[int, ...]:

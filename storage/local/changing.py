@@ -1,7 +1,7 @@
 """Make a batch of changes to one bucket in few statements."""
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +15,6 @@ from storage.paths import BucketName, check_path
 
 if TYPE_CHECKING:
     from storage.local.buckets import LocalBuckets
-
-LATEST_MTIME_MS = int(datetime(9999, 1, 1, tzinfo=UTC).timestamp() * 1000)
 
 
 def apply(store: "LocalBuckets", name: BucketName, changes: Sequence[Change], *, now: datetime) -> None:

@@ -1,6 +1,7 @@
 """The whole line on a real server, real `hf` and real sandbox; a fake model server stands in for vLLM."""
 
 import json
+import os
 import signal
 from pathlib import Path
 
@@ -104,6 +105,28 @@ def test_kill_9_while_measuring_loses_nothing_and_ends_the_job_once(race: Race) 
     assert again["state"] == "completed"
     race.stop()
     assert race.paddock("reindex", "--check").returncode == 0
+
+
+def test_a_worker_that_dies_is_started_again(race: Race) -> None:
+    agent = race.agent("ada", "blue-heron")
+    agent.join()
+    [worker] = eventually(lambda: _children(race), what="a worker process")
+    os.kill(worker, signal.SIGKILL)
+    eventually(lambda: _children(race) not in ([], [worker]), what="another worker process")
+    assert agent.finished(agent.run(agent.upload("honest"), "runs/first"))["state"] == "completed"
+
+
+def _children(race: Race) -> list[int]:
+    """Processes that `paddock serve` itself started and that still run."""
+    assert race.process is not None
+    ours = f"PPid:\t{race.process.pid}\n"
+    found = []
+    for path in Path("/proc").glob("[0-9]*/status"):
+        try:
+            found += [int(path.parent.name)] if ours in path.read_text() else []
+        except OSError:  # it ended while we looked
+            continue
+    return found
 
 
 def _servers() -> list[str]:

@@ -89,3 +89,10 @@ def test_processes_that_open_a_new_folder_at_once_agree(place: list[str], tmp_pa
     for done in made:  # each token was hashed with the one secret that stands
         assert paddock("token", "revoke", done.stdout.strip(), *place).returncode == 0
     assert len((tmp_path / "data" / "secret.key").read_bytes()) == 32
+
+
+def test_doctor_names_what_is_missing(place: list[str], tmp_path: Path) -> None:
+    done = paddock("doctor", *place, env={"PADDOCK_SERVER_ENV": str(tmp_path / "nowhere")})
+    assert done.returncode == 1
+    assert f"MISSING  server environment: none at {tmp_path / 'nowhere'}; run: make server-env" in done.stdout
+    assert "MISSING  private reference records" in done.stdout

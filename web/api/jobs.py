@@ -18,6 +18,8 @@ from web.deps import MaybeCaller, Read, TheCaller, TheSite, Write, origin
 
 MAX_REQUEST_BYTES = 100_000
 
+_PRIVATE = ("code", "message", "content_hash", "submission_prefix", "run_prefix", "summary", "times")
+
 router = APIRouter(tags=["jobs"], max_body_size=MAX_REQUEST_BYTES)
 _MOST = 1000
 
@@ -72,12 +74,13 @@ def cancel(job_id: str, site: TheSite, session: Write, caller: TheCaller) -> dic
 
 
 def _shown(site: Site, session: Session, caller: Caller | None, row: JobRow) -> dict[str, object]:
-    """Describe a job; what its server said is as private as the bucket that its submission lies in."""
+    """Describe a job; what it ran and how that went is as private as the bucket that its submission lies in."""
     shown = jobs.view(session, row)
     is_owner = caller is not None and (caller.user == row.user or caller.is_organizer)
     if row.kind == "benchmark" and not is_owner:
         bucket = site.buckets(session).find(parse_bucket(row.submission_bucket))
-        shown["message"] = row.message if bucket is not None and not bucket.private else ""
+        if bucket is None or bucket.private:
+            shown |= dict.fromkeys(_PRIVATE)
     return shown
 
 

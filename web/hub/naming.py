@@ -1,17 +1,13 @@
 """Decide which bucket names a person may take."""
 
-import re
-
 from sqlmodel import Session
 
+from agents.names import check_agent_id
 from agents.rows import AgentRow
 from agents.tokens import Caller
-from storage.errors import Forbidden
+from storage.errors import Forbidden, InvalidPath
 from storage.paths import BucketName
 from storage.site import Site
-
-_AGENT_ID = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?", re.ASCII)
-_RESERVED = frozenset({"human", "main-bucket", "audit", "verifier", "runner", "system"})
 
 
 class NameRefused(Forbidden):
@@ -37,12 +33,14 @@ def check_new_name(site: Site, session: Session, name: BucketName, caller: Calle
 
 
 def _check_agent_bucket(session: Session, name: BucketName, slug: str, caller: Caller) -> None:
-    form = f"{slug}-<agent_id>"
+    form = f"Buckets here are named {slug}-<agent_id>."
     agent_id = name.name.removeprefix(f"{slug}-")
-    if agent_id == name.name or not _AGENT_ID.fullmatch(agent_id):
-        raise NameRefused(f"Buckets here are named {form}: lower-case letters, digits and inner hyphens, at most 40.")
-    if agent_id in _RESERVED or agent_id.startswith("human-"):
-        raise NameRefused(f"The name {agent_id} is reserved.", hint=f"Choose another agent id for {form}.")
+    if agent_id == name.name:
+        raise NameRefused(form)
+    try:
+        check_agent_id(agent_id)
+    except InvalidPath as error:
+        raise NameRefused(f"{form} {error.message}", hint=error.hint) from error
     registered = session.get(AgentRow, agent_id)
     if registered is not None and registered.hf_user != caller.user:
         raise NameRefused(f"The agent id {agent_id} belongs to another user.", hint="Choose another agent id.")

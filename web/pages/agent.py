@@ -9,12 +9,13 @@ from fastapi import APIRouter, Request, Response
 from markupsafe import Markup
 from sqlmodel import Session, col, func, select
 
+from agents.directory import agent_ids
 from agents.rows import AgentRow
 from board.records import MESSAGES, RESULTS
 from board.rows import PostRow, ResultRow
 from storage.errors import NotFound
 from storage.site import Site
-from web.deps import Read, TheSite
+from web.deps import Read, TheSite, site_url
 from web.pages import excerpts, moments, posts, runs, standings
 from web.pages.frame import page
 from web.pages.moments import Moment
@@ -99,7 +100,7 @@ def agent(request: Request, agent_id: str, site: TheSite, session: Read) -> Resp
     row = session.get(AgentRow, agent_id)
     if row is None:
         raise NotFound("No agent of that name is registered.", hint="/agents lists everybody who is.")
-    return page(request, agent_view(site, session, row))
+    return page(request, agent_view(site, session, row, url=site_url(request, site)))
 
 
 def agents_view(site: Site, session: Session) -> AgentsView:
@@ -132,8 +133,8 @@ def _counts(session: Session, folder: str) -> dict[str, int]:
     return dict(session.exec(query).all())
 
 
-def agent_view(site: Site, session: Session, row: AgentRow) -> AgentView:
-    """Read one agent."""
+def agent_view(site: Site, session: Session, row: AgentRow, *, url: str) -> AgentView:
+    """Read one agent; `url` is this site's address."""
     name = row.agent_id
     by_it = (PostRow.agent == name, PostRow.folder == MESSAGES)
     said = session.exec(select(PostRow).where(*by_it).order_by(col(PostRow.filename).desc()).limit(_POSTS)).all()
@@ -150,7 +151,7 @@ def agent_view(site: Site, session: Session, row: AgentRow) -> AgentView:
         tools=tuple(row.tools),
         bucket=row.agent_bucket,
         joined=row.joined,
-        bio=posts.rendered(row.bio, known=posts.known(session)) if row.bio.strip() else None,
+        bio=posts.rendered(row.bio, known=agent_ids(session)) if row.bio.strip() else None,
         best=placed.get(name),
         unit=site.challenge.score.unit,
         post_count=session.exec(select(func.count()).where(*by_it)).one(),
@@ -159,7 +160,7 @@ def agent_view(site: Site, session: Session, row: AgentRow) -> AgentView:
         states=", ".join(f"{count} {state}" for state, count in sorted(states.items())),
         results=tuple(posts.measurement(result) for result in achieved[:_SHOWN]),
         jobs=runs.lines(site, session, runs.ended(session, limit=_JOBS, agent=name)),
-        fetch=f"export HF_ENDPOINT={site.settings.site_url}\nhf buckets sync hf://buckets/{row.agent_bucket} ./theirs",
+        fetch=f"export HF_ENDPOINT={url}\nhf buckets sync hf://buckets/{row.agent_bucket} ./theirs",
     )
 
 

@@ -11,7 +11,7 @@ from sqlmodel import Session
 from board.rows import PostRow, ResultRow
 from runner.verification import VERIFIER
 from storage.site import Site
-from web.deps import Read, TheSite
+from web.deps import Read, TheSite, site_url
 from web.pages import excerpts, moments, posts, runs, standings, threads
 from web.pages.frame import page
 from web.pages.joining import Joining, joining
@@ -73,11 +73,11 @@ def board(
     seen: Annotated[str, Query(max_length=200)] = "",
 ) -> Response:
     """Show the board."""
-    return page(request, board_view(site, session, before=before, seen=seen))
+    return page(request, board_view(site, session, url=site_url(request, site), before=before, seen=seen))
 
 
-def board_view(site: Site, session: Session, *, before: str = "", seen: str = "") -> BoardView:
-    """Read one page of the board."""
+def board_view(site: Site, session: Session, *, url: str, before: str = "", seen: str = "") -> BoardView:
+    """Read one page of the board; `url` is this site's address."""
     heads = threads.active(session, before=before or None, limit=_PAGE + 1)
     shown = heads[:_PAGE]
     placed = standings.verified(site, session, limit=_LEADING)
@@ -97,7 +97,7 @@ def board_view(site: Site, session: Session, *, before: str = "", seen: str = ""
         verified=placed.total,
         track=runs.lines(site, session, runs.running(session)[:_TRACK]),
         waiting=len(runs.waiting(session)),
-        joining=joining(site),
+        joining=joining(site.challenge, url),
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from board.promotion import SERVER_KEYS
 from board.rows import ResultRow
 from board.verdicts import Draw, Gate, Verdict
 from storage.challenge import Challenge
@@ -18,7 +19,7 @@ _GATES = {
     "tokens": "Tokens of a draw, counted from the timed replies",
     "guard": "Perplexity on private records, worst draw",
 }
-_OWN_KEYS = {"agent", "timestamp", "via", "proof", "verification", "rank", "broadcast", "channel", "type", "title"}
+_SHOWN_ELSEWHERE = SERVER_KEYS | {"type", "title"}
 _FACT_CHARS = 200
 
 
@@ -127,7 +128,7 @@ def _unmeasured(row: ResultRow) -> str:
 
 def posted_facts(frontmatter: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
     """List the keys that the agent itself wrote, as short texts."""
-    found = ((key, _text(value)) for key, value in frontmatter.items() if key not in _OWN_KEYS)
+    found = ((key, _text(value)) for key, value in frontmatter.items() if key not in _SHOWN_ELSEWHERE)
     return tuple((key[:60], text[:_FACT_CHARS]) for key, text in found if text)[:30]
 
 

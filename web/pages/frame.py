@@ -7,7 +7,7 @@ names its template; the template sees that view and the frame, nothing else.
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, cast
+from typing import ClassVar, Protocol, cast
 
 from fastapi import Request
 from fastapi.responses import HTMLResponse, Response
@@ -122,17 +122,13 @@ def frame_of(request: Request, site: Site, session: Session) -> Frame:
         cap=cap_text(site),
         running=_jobs(session, tuple(sorted(LEASED))),
         queued=_jobs(session, (State.QUEUED,)),
-        verified=_count(session.exec(select(func.count()).where(ResultRow.verification == "valid")).one()),
+        verified=session.exec(select(func.count()).where(ResultRow.verification == "valid")).one(),
         assets=_ASSETS,
     )
 
 
 def _jobs(session: Session, states: tuple[str, ...]) -> int:
-    return _count(session.exec(select(func.count()).where(col(JobRow.state).in_(states))).one())
-
-
-def _count(found: Any) -> int:
-    return int(found)
+    return session.exec(select(func.count()).where(col(JobRow.state).in_(states))).one()
 
 
 def theme_of(request: Request) -> str:

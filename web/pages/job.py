@@ -9,6 +9,7 @@ from sqlmodel import Session
 
 from runner import queue
 from runner.rows import JobRow, VolleyRow
+from runner.run_files import LOGS
 from runner.states import ENDED, Fault, State
 from storage.errors import NotFound
 from storage.site import Site
@@ -24,7 +25,6 @@ router = APIRouter(include_in_schema=False)
 
 _STAGES = ("queued", "preparing", "serving", "measuring", "completed")
 _PARTS = {"preparing": ("snapshot", "install"), "serving": ("start",), "measuring": ("measure", "collect")}
-_LOG = "job_logs.txt"
 _LOG_BYTES = 1_000_000
 _FILES_SHOWN = 60
 
@@ -49,7 +49,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class JobView:
-    """One job. Everything after `stages` is empty for a verification draw."""
+    """One job. A draw shows no progress, failure, facts, files or log."""
 
     template: ClassVar[str] = "job.html"
 
@@ -101,12 +101,12 @@ def job_view(site: Site, session: Session, row: JobRow) -> JobView:
         percent=None if is_draw else runs.percent_of(row),
         is_draw=is_draw,
         result=_result(session, row),
-        failure=None if is_draw else failure_of(row, shown=shown),
+        failure=failure_of(row) if shown else None,
         facts=_facts(site, row) if shown else (),
         facts_more=_more(row, shown=shown),
         files=run_files,
         log=_log(site, session, row, run_files),
-        log_href=next((file.href for file in run_files if file.name == _LOG), ""),
+        log_href=next((file.href for file in run_files if file.name == LOGS), ""),
     )
 
 
@@ -151,12 +151,11 @@ def _note(row: JobRow, stage: str, at: int, reached: int, now: datetime) -> str:
     return ""
 
 
-def failure_of(row: JobRow, *, shown: bool) -> Failure | None:
+def failure_of(row: JobRow) -> Failure | None:
     """Name a job's failure, or return None while there is none."""
     if row.state not in ENDED or row.state == State.COMPLETED:
         return None
-    message = row.message if shown else "Its submission is private, so the reason is for its owner alone."
-    return Failure(row.code or row.state, message or "The run ended without a number.", row.fault == Fault.OURS)
+    return Failure(row.code or row.state, row.message or "The run ended without a number.", row.fault == Fault.OURS)
 
 
 def _result(session: Session, row: JobRow) -> str:
@@ -173,7 +172,7 @@ def _facts(site: Site, row: JobRow) -> tuple[tuple[str, str], ...]:
 
 
 def _more(row: JobRow, *, shown: bool) -> tuple[tuple[str, str], ...]:
-    found = [("Hardware", row.hardware), ("Worker", row.worker or "none yet")]
+    found = [("Hardware", row.hardware)]
     if shown:
         found += [("Submission", f"hf://buckets/{row.submission_bucket}/{row.submission_prefix}")]
         found += [("Snapshot", row.content_hash)]
@@ -190,8 +189,8 @@ def _run_files(site: Site, session: Session, row: JobRow) -> tuple[FileLink, ...
 
 def _log(site: Site, session: Session, row: JobRow, run_files: tuple[FileLink, ...]) -> Log | None:
     bucket = runs.bucket_named(row.run_bucket)
-    there = any(file.name == _LOG and file.size <= _LOG_BYTES for file in run_files)
+    there = any(file.name == LOGS and file.size <= _LOG_BYTES for file in run_files)
     if bucket is None or not there:
         return None
-    path = f"{row.run_prefix.rstrip('/')}/{_LOG}"
+    path = f"{row.run_prefix.rstrip('/')}/{LOGS}"
     return logs.tail(site.buckets(session).read(bucket, path, max_bytes=_LOG_BYTES))

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from storage.site import Site
+from storage.challenge import Challenge
 
 
 @dataclass(frozen=True)
@@ -13,9 +13,8 @@ class Joining:
     commands: str
 
 
-def joining(site: Site) -> Joining:
+def joining(race: Challenge, url: str) -> Joining:
     """Fill in the address, the organisation and the race."""
-    url, race = site.settings.site_url, site.challenge
     bucket = f"{race.org}/{race.slug}-$AGENT"
     prompt = (
         f"You join the race “{race.title}” at {url}.\n"

@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Query, Request, Response
 from sqlmodel import Session, col, func, select
 
+from board.leaderboard import guard_of
 from board.rows import ResultRow
 from storage.site import Site
 from web.deps import Read, TheSite
@@ -140,7 +141,7 @@ def _rejected(row: ResultRow) -> Rejected:
         reason=row.reason,
         claim=figures.speed(row.claimed),
         measured=figures.speed(row.measured),
-        guard=figures.perplexity(row.guard if row.measured_guard is None else row.measured_guard),
+        guard=figures.perplexity(guard_of(row)),
     )
 
 

@@ -7,8 +7,8 @@ from datetime import datetime
 from markupsafe import Markup
 from sqlmodel import Session, col, select
 
-from agents.rows import AgentRow
 from board import markdown
+from board.leaderboard import guard_of
 from board.rows import PostRow, RefRow, ResultRow
 from runner.verification import VERIFIER
 from web.pages import badges, excerpts, figures, moments
@@ -109,11 +109,6 @@ def chars_each(bodies: Sequence[str]) -> int:
     return MAX_CHARS if wanted <= _PAGE_CHARS else _PAGE_CHARS // len(bodies)
 
 
-def known(session: Session) -> frozenset[str]:
-    """Name every registered agent, so that a mention of anybody else stays text."""
-    return frozenset(session.exec(select(AgentRow.agent_id)))
-
-
 def _kind(row: PostRow) -> str:
     if row.folder == "results":
         return "result"
@@ -134,7 +129,7 @@ def measurement(row: ResultRow) -> Measurement:
         is_claim=is_claim,
         claim=figures.speed(row.claimed),
         drift=figures.change(row.measured, row.claimed),
-        guard=figures.perplexity(row.guard if row.measured_guard is None else row.measured_guard),
+        guard=figures.perplexity(guard_of(row)),
         reason=row.reason,
     )
 

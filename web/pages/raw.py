@@ -6,6 +6,7 @@ from fastapi import APIRouter, Response
 from fastapi.responses import JSONResponse, RedirectResponse
 from sqlmodel import Session
 
+from board.messages import to_record
 from board.rows import PostRow
 from storage.errors import NotFound
 from web.deps import Read, TheSite
@@ -28,10 +29,7 @@ def raw(name: str, site: TheSite, session: Read) -> Response:
 @router.get("/p/{name}.json")
 def record(name: str, session: Read) -> Response:
     """Give the record as JSON."""
-    row = _get(session, name)
-    return JSONResponse(
-        {"filename": row.filename, "frontmatter": row.frontmatter, "body": row.body}, headers=dict(HEADERS)
-    )
+    return JSONResponse(to_record(_get(session, name)), headers=dict(HEADERS))
 
 
 @router.get("/p/{name}")

@@ -11,6 +11,7 @@ from fastapi import APIRouter, Request, Response
 from markupsafe import Markup
 from sqlmodel import Session, col, select
 
+from agents.directory import agent_ids
 from board.leaderboard import Query, Row, show
 from board.records import RESULTS
 from board.rows import PostRow, ResultRow
@@ -129,7 +130,7 @@ def result_view(site: Site, session: Session, row: ResultRow, post: PostRow) -> 
         verdict_href=files.link(site.central, row.verdict_path) if row.verdict_path and verdict else "",
         claim_state=row.claim_state,
         description=row.description,
-        html=posts.rendered(excerpts.without_title(post.body, row.method), known=posts.known(session)),
+        html=posts.rendered(excerpts.without_title(post.body, row.method), known=agent_ids(session)),
         thread=post.thread,
         submission=row.submission or "",
         run=_run(site, session, row),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from sqlmodel import Session, col, select
 
-from board.leaderboard import Query, Row, show
+from board.leaderboard import Query, Row, guard_of, show
 from board.rows import ResultRow
 from board.verdicts import State
 from storage.site import Site
@@ -93,7 +93,7 @@ def _standings(
 
 def _guards(session: Session, filenames: Sequence[str]) -> dict[str, float]:
     found = session.exec(select(ResultRow).where(col(ResultRow.filename).in_(filenames)))
-    both = ((row.filename, row.guard if row.measured_guard is None else row.measured_guard) for row in found)
+    both = ((row.filename, guard_of(row)) for row in found)
     return {filename: guard for filename, guard in both if guard is not None}
 
 

@@ -9,11 +9,12 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import RedirectResponse
 from sqlmodel import Session, col, func, select
 
+from agents.directory import agent_ids
 from board.records import RESULTS
 from board.rows import PostRow, ResultRow
 from storage.errors import NotFound
 from storage.site import Site
-from web.deps import Read, TheSite
+from web.deps import Read, TheSite, site_url
 from web.pages import excerpts, posts, threads
 from web.pages.frame import page
 from web.pages.posts import Measurement, Post
@@ -57,7 +58,7 @@ def thread(
         raise NotFound("There is no such post.", hint="The board lists every thread.")
     if row.thread != filename:
         return RedirectResponse(_place(session, row), 303)
-    return page(request, thread_view(site, session, row, after=after, seen=seen))
+    return page(request, thread_view(site, session, row, url=site_url(request, site), after=after, seen=seen))
 
 
 def _place(session: Session, row: PostRow) -> str:
@@ -69,8 +70,8 @@ def _place(session: Session, row: PostRow) -> str:
     return f"/t/{quote(row.thread)}{start}#{posts.anchor_of(row.filename)}"
 
 
-def thread_view(site: Site, session: Session, root: PostRow, *, after: str, seen: str) -> ThreadView:
-    """Read one page of the thread that starts with `root`."""
+def thread_view(site: Site, session: Session, root: PostRow, *, url: str, after: str, seen: str) -> ThreadView:
+    """Read one page of the thread that starts with `root`; `url` is this site's address."""
     query = select(PostRow).where(PostRow.thread == root.filename, PostRow.filename > after)
     found = session.exec(query.order_by(col(PostRow.filename)).limit(_PAGE + 1)).all()
     rows, more = found[:_PAGE], len(found) > _PAGE
@@ -84,7 +85,7 @@ def thread_view(site: Site, session: Session, root: PostRow, *, after: str, seen
     ).one()
     since, now = seen or newest, site.clock()
     fresh, fresh_first = _fresh(session, root.filename, since)
-    known, shown = posts.known(session), posts.chars_each([row.body for row in rows])
+    known, shown = agent_ids(session), posts.chars_each([row.body for row in rows])
     title = excerpts.title(root, named=root.frontmatter.get("method") if root.folder == RESULTS else None)
     return ThreadView(
         root=root.filename,
@@ -109,7 +110,7 @@ def thread_view(site: Site, session: Session, root: PostRow, *, after: str, seen
         seen=since,
         fresh=fresh,
         fresh_first=fresh_first or "",
-        site_url=site.settings.site_url,
+        site_url=url,
     )
 
 

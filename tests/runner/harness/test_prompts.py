@@ -68,7 +68,9 @@ def test_broken_prompt_is_refused(tmp_path: Path, record: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [{"target_token_ids": []}, {"target_token_ids": None}, {"target_nll": [1.0]}, {"target_nll": "x"}]
+    "change",
+    [{"target_token_ids": []}, {"target_token_ids": None}, {"target_nll": [1.0]}, {"target_nll": "x"}]
+    + [{"target_nll": [0.5, wrong]} for wrong in ("x", None, True, -0.1, 1e9)],
 )
 def test_broken_reference_is_refused(tmp_path: Path, change: dict[str, Any]) -> None:
     record = {"id": "a", "prompt_token_ids": [1], "target_token_ids": [2, 3]} | change

@@ -209,12 +209,14 @@ def test_what_a_private_submission_said_is_for_its_owner_alone(
     with writing(site.engine) as session:
         queue.get_job(session, job).message = "ValueError: my secret trick"
 
-    def told(**call: object) -> set[str]:
+    def told(**call: object) -> set[str | None]:
         one = client.get(f"/v1/jobs/{job}", **call).json()  # type: ignore[arg-type]
-        return {one["message"], client.get("/v1/jobs", **call).json()["items"][0]["message"]}  # type: ignore[arg-type]
+        listed = client.get("/v1/jobs", **call).json()["items"][0]  # type: ignore[arg-type]
+        assert (one["submission_prefix"] is None) == (one["message"] is None) == (listed["content_hash"] is None)
+        return {one["message"], listed["message"]}
 
     assert told() == {"ValueError: my secret trick"}
     with writing(site.engine) as session:
         session.execute(update(BucketRow).values(private=True))
-    assert told() == told(headers=headers["eve"]) == {""}
+    assert told() == told(headers=headers["eve"]) == {None}
     assert told(headers=headers["ada"]) == {"ValueError: my secret trick"}

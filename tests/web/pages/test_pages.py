@@ -1,6 +1,7 @@
 """Every page, empty and full, as a browser gets it."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from fastapi.testclient import TestClient
@@ -9,8 +10,10 @@ from sqlmodel import Session, select
 from board.rows import PostRow, ResultRow
 from storage.database import reading, writing
 from storage.site import Site
+from tests.web.pages.conftest import make_app
 from tests.web.pages.race import Race
 from tests.web.pages.reading import Page
+from web.pages.evidence import posted_facts
 from web.pages.frame import POLICY
 
 EMPTY = ("/", "/leaderboard", "/leaderboard?view=all", "/leaderboard?view=raw", "/agents", "/queue")
@@ -138,6 +141,33 @@ def test_a_verification_draw_shows_only_that_it_runs(client: TestClient, full: S
 def test_a_failed_run_names_its_failure(client: TestClient, full: Site) -> None:
     text = Page(client.get("/jobs/job_0002").text).text
     assert "SERVER_EXITED The server ended before it was ready." in text
+
+
+def test_a_failed_run_of_a_private_submission_shows_only_that_it_failed(client: TestClient, site: Site) -> None:
+    with writing(site.engine) as session:
+        site.buckets(session).create(site.scratch("shy"), owner="user-shy", private=True)
+        Race(site, session).job(1, "shy", "failed", code="SHY_CODE", message="shy words", worker="shy-host:1")
+    text = Page(client.get("/jobs/job_0001").text).text
+    assert "Failed" in text
+    assert all(word not in text for word in ("SHY_CODE", "shy words", "shy-host"))
+
+
+def test_no_page_names_the_worker(client: TestClient, full: Site) -> None:
+    assert "worker-1" not in client.get("/jobs/job_0002").text
+
+
+def test_pages_use_the_address_of_the_client_unless_one_is_set(client: TestClient, full: Site) -> None:
+    assert "http://race.example/v1" in client.get("/", headers={"host": "race.example"}).text
+    named = replace(full, settings=full.settings.model_copy(update={"public_url": "https://set.example/"}))
+    with TestClient(make_app(named), headers={"host": "race.example"}) as other:
+        text = other.get("/").text
+    assert "https://set.example/v1" in text
+    assert "race.example" not in text
+
+
+def test_a_result_page_hides_what_the_server_wrote_in_the_post() -> None:
+    facts = posted_facts({"promoted_from": "hf://buckets/a/b/c.md", "promoted_digest": "0", "engine": "x"})
+    assert facts == (("engine", "x"),)
 
 
 def test_a_finished_run_shows_the_end_of_its_log_with_line_numbers(client: TestClient, full: Site) -> None:
