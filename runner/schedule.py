@@ -99,6 +99,7 @@ def _reap_one(site: Site, job_id: str) -> bool:
 def ticking(site: Site) -> Iterator[None]:
     """Tick in the background until the block ends."""
     ticker = Ticker(site)
+    logging.getLogger("apscheduler").setLevel(logging.ERROR)  # a round that runs into the next one is no news
     scheduler = BackgroundScheduler(timezone="UTC")
     scheduler.add_job(
         ticker.tick, "interval", seconds=site.settings.tick, max_instances=1, coalesce=True, misfire_grace_time=None
