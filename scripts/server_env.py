@@ -1,10 +1,11 @@
-"""Build the model server's own environment: vLLM and torch for the CPU, kept apart from ours.
+"""Build the model server's own environment: vLLM and torch for the CPU and our serving stack, kept apart from ours.
 
     python scripts/server_env.py .server-env
 
 A stamp holds the digest of the requirements and of this file, so a second run returns at once and a half-built
-environment is built again. `torch` comes from the folders that pip's `find-links` names where they hold the pinned
-CPU build, otherwise from PyTorch's CPU index through `uv pip install --torch-backend=cpu`.
+environment is built again; its second line is the digest of the stack's sources, which are installed anew when they
+change. `torch` comes from the folders that pip's `find-links` names where they hold the pinned CPU build, otherwise
+from PyTorch's CPU index through `uv pip install --torch-backend=cpu`.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 REQUIREMENTS = Path(__file__).with_name("server-requirements.txt")
+STACK = Path(__file__).resolve().parent.parent / "runner" / "stack"
 STAMP = "paddock-stamp"
 COMPILED = ["--compile-bytecode"]  # the server sees its packages read-only and would compile them at every start
 SITE_PACKAGES = "import sysconfig; print(sysconfig.get_paths()['purelib'])"
@@ -53,27 +55,49 @@ def build(target: Path) -> None:
     """Bring `target` up to date, one builder at a time; a fault leaves it without its stamp."""
     with _only_builder(target):
         stamp = target / STAMP
-        if stamp.is_file() and stamp.read_text() == fingerprint():
+        wanted = [fingerprint(), stack_fingerprint()]
+        present = stamp.read_text().split() if stamp.is_file() else []
+        if present == wanted:
             print(f"server environment: {target} is up to date", flush=True)
             return
         uv = _find_uv()
-        with _stage("make the environment"):
-            shutil.rmtree(target, ignore_errors=True)
-            _call([uv, "venv", "--quiet", "--python", sys.executable, str(target)])
-        with _stage("find torch for the CPU"):
-            source = _torch_source(uv, target)
-        with _stage(f"install {len(_pins())} packages (about 700 MB to fetch the first time)"):
-            _call([*_install(uv, target), *source, *COMPILED, "-r", str(REQUIREMENTS)])
-        with _stage("fit torchvision and vLLM to the CPU"):
-            _adapt(target)
-        with _stage("import what the server needs"):
-            _call([str(target / "bin/python"), "-c", "import torch, torchvision, transformers, vllm, vllm._C"])
-        stamp.write_text(fingerprint())
+        if present[:1] != wanted[:1]:
+            _build_packages(uv, target)
+        stamp.write_text(f"{wanted[0]}\n")
+        with _stage("install the serving stack"):
+            _call([*_install(uv, target), "--reinstall-package", "paddock-stack", *COMPILED, str(STACK)])
+        stamp.write_text("\n".join(wanted) + "\n")
+
+
+def _build_packages(uv: str, target: Path) -> None:
+    """Make the environment from nothing: everything but the serving stack."""
+    with _stage("make the environment"):
+        shutil.rmtree(target, ignore_errors=True)
+        _call([uv, "venv", "--quiet", "--python", sys.executable, str(target)])
+    with _stage("find torch for the CPU"):
+        source = _torch_source(uv, target)
+    with _stage(f"install {len(_pins())} packages (about 700 MB to fetch the first time)"):
+        _call([*_install(uv, target), *source, *COMPILED, "-r", str(REQUIREMENTS)])
+    with _stage("fit torchvision and vLLM to the CPU"):
+        _adapt(target)
+    with _stage("import what the server needs"):
+        _call([str(target / "bin/python"), "-c", "import torch, torchvision, transformers, vllm, vllm._C"])
 
 
 def fingerprint() -> str:
-    """Return the hex SHA-256 of all that decides what the environment holds."""
+    """Return the hex SHA-256 of all that decides what the environment holds beside the serving stack."""
     parts = (REQUIREMENTS.read_bytes(), Path(__file__).read_bytes(), platform.python_version().encode())
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()
+
+
+def stack_fingerprint() -> str:
+    """Return the hex SHA-256 of the serving stack's sources, with their names."""
+    sources = [path for path in (STACK / "src").rglob("*") if path.is_file() and path.suffix != ".pyc"]
+    parts = (
+        part
+        for path in sorted([*sources, STACK / "pyproject.toml", STACK / "README.md"])
+        for part in (str(path.relative_to(STACK)).encode(), path.read_bytes())
+    )
     return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
 

@@ -1,5 +1,6 @@
 """Building the server environment: an unchanged one is kept, a half-built one is made again, a lack is one sentence."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -34,12 +35,19 @@ class Machine:
         self._bin.mkdir()
         (self._bin / "python").symlink_to(sys.executable)
 
+        # A repository of its own, whose stack a test may change.
+        self.stack = root / "runner" / "stack"
+        (self.stack / "src").mkdir(parents=True)
+        for name in ("pyproject.toml", "README.md", "src/code.py"):
+            (self.stack / name).write_text("first")
+        self.script = Path(shutil.copytree(SCRIPT.parent, root / "scripts"), SCRIPT.name)
+
     def build(self, *, offers: tuple[str, ...] = (), breaks: bool = False) -> subprocess.CompletedProcess[str]:
         uv = self._bin / "uv"
         uv.write_text(FAKE_UV.format(python=sys.executable, log=str(self.log), offers=offers, breaks=breaks))
         uv.chmod(0o755)
         self.log.write_text("")
-        command = [str(self._bin / "python"), str(SCRIPT), str(self.target)]
+        command = [str(self._bin / "python"), str(self.script), str(self.target)]
         environment = {"PATH": "/usr/bin:/bin", "PIP_FIND_LINKS": "/wheels"}
         return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
@@ -75,6 +83,22 @@ def test_second_run_asks_for_nothing(machine: Machine) -> None:
     machine.build(offers=("/wheels",))
     done = machine.build(offers=("/wheels",))
     assert (done.returncode, machine.asked) == (0, "")
+
+
+def test_serving_stack_is_installed_last(machine: Machine) -> None:
+    machine.build(offers=("/wheels",))
+    last = machine.asked.splitlines()[-1]
+    assert last.endswith(f"--no-deps --reinstall-package paddock-stack --compile-bytecode {machine.stack}")
+
+
+@pytest.mark.parametrize("name", ["src/code.py", "src/more.py", "pyproject.toml"])
+def test_changed_stack_is_installed_again_and_nothing_else(machine: Machine, name: str) -> None:
+    machine.build(offers=("/wheels",))
+    (machine.stack / name).write_text("second")
+    assert machine.build(offers=("/wheels",)).returncode == 0
+    assert len(machine.asked.splitlines()) == 1
+    assert "--reinstall-package paddock-stack" in machine.asked
+    assert (machine.build(offers=("/wheels",)).returncode, machine.asked) == (0, "")
 
 
 def test_half_built_environment_is_built_again(machine: Machine) -> None:

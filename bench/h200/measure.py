@@ -1,0 +1,190 @@
+"""Measure one configuration of vLLM in one process and print one line of JSON: ms a step, tokens/s, identity.
+
+    python measure.py CHECKPOINTS NAME [--barrier FOLDER --turn I --of N] [--identity N] [--new-tokens N]
+
+Several of these may start together: with `--barrier` each builds its engine, waits until all N have, and they then
+measure one at a time, in the order of their turns from 0. Prompts are of random ids, the weights those of seeded.py.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import random
+import statistics
+import time
+from pathlib import Path
+from typing import Any
+
+MARLIN = {"VLLM_DISABLED_KERNELS": "MacheteLinearKernel,CutlassW4A8LinearKernel"}
+OURS = {"PADDOCK_SKINNY": "1"}
+COMMON: dict[str, Any] = {
+    "load_format": "seeded",
+    "dtype": "bfloat16",
+    "max_model_len": 4096,
+    "max_num_seqs": 1,
+    "max_num_batched_tokens": 512,
+    "enable_prefix_caching": False,
+    "skip_tokenizer_init": True,
+    "disable_log_stats": False,
+    "seed": 0,
+    "gpu_memory_utilization": 0.05,  # only asked for at the start: the cache has the size below
+    "kv_cache_memory_bytes": 1 << 30,  # measured against free memory, it would be wrong beside other engines
+}
+
+
+def configuration(name: str, folder: Path) -> tuple[dict[str, str], dict[str, Any]]:
+    """Return the environment and engine arguments of `SHAPE-LAYERS[-int4-gN][+marlin|+ours][+2d|+split][+mtpK]`."""
+    checkpoint, *extras = name.split("+")
+    engine: dict[str, Any] = {**COMMON, "model": str(folder / checkpoint)}
+    environment: dict[str, str] = {}
+    for extra in extras:
+        if extra == "marlin":
+            environment |= MARLIN
+        elif extra == "ours":
+            environment |= MARLIN | OURS
+        elif extra in ("2d", "split"):
+            engine |= {"attention_backend": "CUSTOM"}
+            environment["PADDOCK_ATTENTION"] = "2d" if extra == "2d" else "fixed_split"
+        elif extra.startswith("mtp"):
+            draft = str(folder / f"{checkpoint.split('-')[0]}-drafter")
+            tokens = int(extra.removeprefix("mtp"))
+            engine["speculative_config"] = {"method": "mtp", "model": draft, "num_speculative_tokens": tokens}
+        else:
+            raise SystemExit(f"no such extra: {extra}")
+    engine["additional_config"] = environment  # vLLM's compile cache knows the configuration, not our switches
+    return environment, engine
+
+
+def main() -> None:
+    """Build the engine, wait for one's turn, measure, print."""
+    options = argparse.ArgumentParser()
+    options.add_argument("folder", type=Path)
+    options.add_argument("name")
+    options.add_argument("--barrier", type=Path)
+    options.add_argument("--turn", type=int, default=0)
+    options.add_argument("--of", type=int, default=1)
+    options.add_argument("--identity", type=int, default=0, help="prompts of 256 new tokens")
+    options.add_argument("--passes", type=int, default=2, help="how often these are decoded")
+    options.add_argument("--new-tokens", type=int, default=512)
+    options.add_argument("--runs", type=int, default=5)
+    options.add_argument("--eager", action="store_true", help="no compilation, no CUDA graphs")
+    given = options.parse_args()
+    environment, engine = configuration(given.name, given.folder)
+    os.environ.update(environment, VLLM_ENABLE_V1_MULTIPROCESSING="0")
+    llm, start_s = build({**engine, "enforce_eager": given.eager})
+    with turn(given.barrier, given.turn, given.of):
+        result = {"name": given.name, "start_s": start_s, **speed(llm, given.new_tokens, given.runs)}
+        if given.identity:
+            result["identity"] = identity(llm, given.identity, given.passes)
+    print("RESULT " + json.dumps(result), flush=True)
+
+
+def build(engine: dict[str, Any]) -> tuple[Any, float]:
+    """Return vLLM's engine, and the seconds its start took."""
+    began = time.monotonic()
+    import seeded  # noqa: F401  (registers the load format)
+    from vllm import LLM
+
+    return LLM(**engine), round(time.monotonic() - began, 1)
+
+
+class turn:  # noqa: N801  (a context manager read as a verb)
+    """Hold everybody until all have started, then let one at a time through.
+
+    Whoever ends without having started or measured is marked by together.py, so that nobody waits for it.
+    """
+
+    def __init__(self, folder: Path | None, number: int, of: int) -> None:
+        self.folder, self.number, self.of = folder, number, of
+
+    def __enter__(self) -> None:
+        """Wait for the others' engines, and for one's turn."""
+        if self.folder is None:
+            return
+        started(self.folder, self.number).touch()
+        before = [measured(self.folder, number) for number in range(self.number)]
+        awaited = [started(self.folder, number) for number in range(self.of)] + before
+        while not all(mark.exists() for mark in awaited):
+            time.sleep(0.2)
+
+    def __exit__(self, *_: object) -> None:
+        """Let the next one measure."""
+        if self.folder is not None:
+            measured(self.folder, self.number).touch()
+
+
+def started(folder: Path, number: int) -> Path:
+    """Return the mark that says that engine `number` has started."""
+    return folder / f"started-{number}"
+
+
+def measured(folder: Path, number: int) -> Path:
+    """Return the mark that says that engine `number` has been measured."""
+    return folder / f"measured-{number}"
+
+
+def generate(llm: Any, prompt: list[int], tokens: int) -> tuple[float, list[int]]:
+    """Return the seconds that `tokens` greedy tokens took, and their ids."""
+    from vllm import SamplingParams
+
+    wanted = SamplingParams(temperature=0.0, max_tokens=tokens, ignore_eos=True, detokenize=False)
+    began = time.perf_counter()
+    (output,) = llm.generate([{"prompt_token_ids": prompt}], wanted, use_tqdm=False)
+    seconds = time.perf_counter() - began
+    ids = list(output.outputs[0].token_ids)
+    assert len(ids) == tokens, (len(ids), tokens)
+    return seconds, ids
+
+
+def prompt_of(seed: int, length: int = 256) -> list[int]:
+    """Return a prompt of random ids."""
+    draw = random.Random(seed)
+    return [2] + [draw.randrange(1000, 4000) for _ in range(length - 1)]
+
+
+def speed(llm: Any, tokens: int, runs: int) -> dict[str, Any]:
+    """Return tokens/s end to end and ms a token without the prefill; medians, with the extremes of `runs`."""
+    generate(llm, prompt_of(0), 64)
+    before = drafted(llm)
+    first = statistics.median(generate(llm, prompt_of(seed), 1)[0] for seed in range(1, runs + 1))
+    timed = [generate(llm, prompt_of(seed), tokens) for seed in range(1, runs + 1)]
+    seconds = [took for took, _ in timed]
+    middle = statistics.median(seconds)
+    after = drafted(llm)
+    steps = after["drafts"] - before["drafts"]
+    spec = {"tokens_a_step": round(1 + (after["accepted"] - before["accepted"]) / steps, 3)} if steps else {}
+    if steps:
+        spec["ms_a_step"] = round(sum(seconds) / steps * 1e3, 3)
+    return {
+        "tokens_per_s": round(tokens / middle, 2),
+        "range": [round(tokens / max(seconds), 2), round(tokens / min(seconds), 2)],
+        "ms_a_token": round((middle - first) / (tokens - 1) * 1e3, 3),
+        "first_token_ms": round(first * 1e3, 1),
+        "distinct": statistics.median(len(set(ids)) for _, ids in timed),
+        **spec,
+    }
+
+
+def drafted(llm: Any) -> dict[str, float]:
+    """Return how often a draft was made and how many of its tokens were accepted, so far."""
+    names = {"vllm:spec_decode_num_drafts": "drafts", "vllm:spec_decode_num_accepted_tokens": "accepted"}
+    counts = {"drafts": 0.0, "accepted": 0.0}
+    for metric in llm.get_metrics():
+        if metric.name in names:
+            counts[names[metric.name]] = metric.value
+    return counts
+
+
+def identity(llm: Any, prompts: int, passes: int) -> dict[str, Any]:
+    """Return how many prompts give the same 256 tokens in each pass, and a digest of each to compare engines with."""
+    decoded = [[generate(llm, prompt_of(1000 + seed), 256)[1] for seed in range(prompts)] for _ in range(passes)]
+    digests = [hashlib.sha256(",".join(map(str, ids)).encode()).hexdigest()[:16] for ids in decoded[0]]
+    same = sum(all(again[index] == ids for again in decoded) for index, ids in enumerate(decoded[0]))
+    return {"passes": passes, "same": same, "of": prompts, "digests": digests}
+
+
+if __name__ == "__main__":
+    main()

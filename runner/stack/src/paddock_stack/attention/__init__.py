@@ -1,0 +1,1 @@
+"""Choose how vLLM's Triton attention splits its work."""

@@ -1,0 +1,106 @@
+"""Refuse, each in one sentence, what would make a start dishonest, slower than it says, or wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from paddock_stack import keepset
+from paddock_stack.bake.layout import is_tied
+from paddock_stack.bake.text_config import is_multimodal, text_part
+from paddock_stack.plugin import switches
+from paddock_stack.profiles.schema import Attention, Profile
+from paddock_stack.refusals import Refused
+from paddock_stack.shapes.guard import fault
+from paddock_stack.shapes.needs import SKINNY_LINEAR, TWO_D_ATTENTION
+from paddock_stack.shapes.source import Source
+
+LONGEST_SPLIT_QUERY = 8  # vLLM 0.33 splits verified rows up to here: seven drafted tokens and one more
+OURS = frozenset({switches.FUSED_ARGMAX, switches.FUSED_CHOICE, switches.SKINNY, switches.STEPTIME})
+LAUNCHERS = frozenset({"PADDOCK_STACK_CACHE", "PADDOCK_STACK_RECORD"})
+# Of vLLM's own variables, those that change neither what is computed nor how it is told; a profile may set any.
+HARMLESS = frozenset(
+    {
+        *("VLLM_CACHE_ROOT", "VLLM_CONFIG_ROOT", "VLLM_LOGGING_LEVEL", "VLLM_NO_USAGE_STATS", "VLLM_DO_NOT_TRACK"),
+        *("VLLM_CPU_KVCACHE_SPACE", "VLLM_CPU_OMP_THREADS_BIND", "VLLM_USE_FLASHINFER_SAMPLER", "VLLM_HOST_IP"),
+        *("VLLM_WORKER_MULTIPROC_METHOD", "VLLM_RPC_BASE_PATH", "VLLM_ENGINE_READY_TIMEOUT_S"),
+    }
+)
+
+
+class StartRefused(Refused):
+    """A profile, its weights or the environment ask for what this launcher doesn't start; nothing was started."""
+
+
+def check_profile(profile: Profile) -> None:
+    """Raise `StartRefused` where the profile alone is at fault."""
+    drafted, sizes = profile.speculation.tokens, profile.engine.get("cudagraph-capture-sizes")
+    if drafted > 0 and not profile.speculation.drafter.uri:
+        raise StartRefused(f"{profile.name} drafts {drafted} tokens but names no drafter")
+    if not (drafted < LONGEST_SPLIT_QUERY) and not profile.speculation.accept_2d_fallback:
+        raise StartRefused(
+            f"{drafted} drafted tokens are more than vLLM's split attention takes, so verification falls back to 2D; "
+            "acknowledge it with speculation.accept_2d_fallback=true"
+        )
+    if sizes is not None and not any(size >= 2 for size in sizes):
+        raise StartRefused("capture sizes without one of at least 2 silently turn split attention off")
+    limits = profile.engine.get("limit-mm-per-prompt", {})
+    if dropped := [tower for tower, most in limits.items() if most == 0]:
+        raise StartRefused(f"limit-mm-per-prompt drops {dropped[0]}, but all modalities must work")
+    if any(step["step"] == "prune-head" for step in profile.steps) and not profile.keepset:
+        raise StartRefused(f"{profile.name} prunes the head but names no keepset file")
+    if profile.window and "hf-overrides" in profile.engine:
+        raise StartRefused("a window is set by `window` alone: hf-overrides would not reach the drafter")
+
+
+def check_environment(environ: Mapping[str, str]) -> None:
+    """Raise `StartRefused` for a variable that nobody here knows and that would change what is served."""
+    from paddock_stack.recipe.catalogue import find_lever
+
+    for name, value in environ.items():
+        if name.startswith("PRECACHE") and value not in ("", "0"):
+            raise StartRefused(f"{name} replays the benchmark's prompts before it is timed; that is cheating")
+        if name.startswith("PADDOCK_") and name not in OURS | LAUNCHERS:
+            raise StartRefused(f"{name} is no variable of this stack")
+        if name in OURS - {switches.STEPTIME}:
+            raise StartRefused(f"{name} is set by the profile; change it there, or record and cache miss it")
+        if name.startswith("VLLM_") and name not in HARMLESS:
+            raise StartRefused(f"{name} changes vLLM behind the profile's back; set it in the profile's env")
+        lever = find_lever(name)
+        if lever is not None and not lever.is_launchers and not name.startswith("PRECACHE"):
+            raise StartRefused(f"{name} is of the published recipe; `paddock-stack import-manifest` translates it")
+
+
+def check_vllm(profile: Profile, source: Source) -> None:
+    """Raise `StartRefused` where the vLLM in `source` has no place for a lever of `profile`, before it is started."""
+    wanted = [TWO_D_ATTENTION] if profile.levers.attention is Attention.TWO_D else []
+    wanted += [SKINNY_LINEAR] if profile.levers.skinny else []
+    for lever in wanted:
+        told = fault(lever, source)
+        if told is not None:
+            hint = "; levers.skinny=false bakes the per-layer gates instead" if lever is SKINNY_LINEAR else ""
+            raise StartRefused(f"{told}{hint}")
+
+
+def check_checkpoints(target: Mapping[str, Any], drafter: Mapping[str, Any] | None) -> None:
+    """Raise `StartRefused` where the configurations of model and drafter, as they will be served, don't fit."""
+    text = text_part(dict(target))
+    if keepset.IDS_KEY in text and is_tied(dict(target)):
+        raise StartRefused(
+            "the keep-set needs a head of its own, but the head is tied to the embedding; untie it first"
+        )
+    if drafter is None:
+        return
+    windows = [part.get("sliding_window") for part in (text, text_part(dict(drafter)))]
+    if windows[0] != windows[1]:
+        raise StartRefused(
+            f"the model's window is {windows[0]} and its drafter's {windows[1]}: the drafter would read blocks that "
+            "are freed already; set `window`"
+        )
+
+
+def has_towers(target: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return which of `image` and `audio` the checkpoint has a tower for."""
+    if not is_multimodal(target):
+        return ()
+    return tuple(kind for kind, key in (("image", "vision_config"), ("audio", "audio_config")) if target.get(key))

@@ -1,0 +1,99 @@
+"""Find a checkpoint's folder, wherever it lies, and hold it against the hash that pins it.
+
+A checkpoint's hash is the SHA-256 of one line `{path} TAB {sha256} TAB {size}` a file, in the order of the paths. A pin
+may also be the SHA-256 of the one weights file, which is how public submissions pin their drafters.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from paddock_stack.bake.hashing import digest_of
+from paddock_stack.profiles.schema import Weights
+from paddock_stack.refusals import Refused
+
+BUCKETS = "hf://buckets/"
+
+
+class WrongWeights(Refused):
+    """A checkpoint is missing, or is not the one that its hash names."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A checkpoint on this machine: its folder, its hash, and that of its weights file where it has just one."""
+
+    uri: str
+    folder: Path
+    sha256: str
+    weights_sha256: str
+
+    def record(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        return {**asdict(self), "folder": str(self.folder)}
+
+
+def find(weights: Weights, base: Path, cache: Path) -> Found:
+    """Return the checkpoint that `weights` names, fetched into `cache` if need be; relative folders are `base`'s.
+
+    Raises:
+        WrongWeights: it isn't there, can't be fetched, or has another hash than the pinned one.
+    """
+    folder = _folder(weights.uri, base, cache)
+    if not (folder / "config.json").is_file():
+        raise WrongWeights(f"{weights.uri} holds no config.json")
+    files = {path.relative_to(folder).as_posix(): digest_of(path) for path in sorted(_files(folder))}
+    lines = (f"{name}\t{digest.sha256}\t{digest.size_bytes}\n" for name, digest in sorted(files.items()))
+    whole = hashlib.sha256("".join(lines).encode()).hexdigest()
+    single = [digest.sha256 for name, digest in files.items() if name.endswith(".safetensors")]
+    found = Found(weights.uri, folder, whole, single[0] if len(single) == 1 else "")
+    if weights.sha256 and weights.sha256 not in (found.sha256, found.weights_sha256):
+        raise WrongWeights(f"{weights.uri} has the hash {found.sha256} and not {weights.sha256}, which pins it")
+    return found
+
+
+def _files(folder: Path) -> list[Path]:
+    paths = (path for path in folder.rglob("*") if path.is_file())
+    return [path for path in paths if not any(part.startswith(".") for part in path.relative_to(folder).parts)]
+
+
+def _folder(uri: str, base: Path, cache: Path) -> Path:
+    if uri.startswith(BUCKETS):
+        return _from_bucket(uri, cache)
+    for folder in (Path(uri), base / uri):
+        if folder.is_dir():
+            return folder.resolve()
+    if uri.startswith(("/", ".", "~")) or uri.count("/") != 1:
+        raise WrongWeights(f"there is no folder {uri!r}, and it is no Hub id and no {BUCKETS}… either")
+    return _from_hub(uri)
+
+
+def _from_bucket(uri: str, cache: Path) -> Path:
+    folder = cache / "weights" / hashlib.sha256(uri.encode()).hexdigest()[:16]
+    folder.mkdir(parents=True, exist_ok=True)
+    hf = Path(sys.executable).with_name("hf")
+    command = [str(hf) if hf.exists() else "hf", "buckets", "sync", uri, str(folder), "--delete"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=dict(os.environ))
+    except OSError as fault:
+        raise WrongWeights(f"{uri} needs the program hf, which is not here: {fault.strerror}") from fault
+    if done.returncode != 0:
+        raise WrongWeights(f"{uri} can't be fetched: {done.stderr.strip()[-500:]}")
+    return folder
+
+
+def _from_hub(uri: str) -> Path:
+    try:
+        from huggingface_hub import snapshot_download
+    except ImportError as fault:
+        raise WrongWeights(f"{uri} needs huggingface_hub, which is not installed here") from fault
+    try:
+        return Path(snapshot_download(uri))
+    except Exception as fault:  # the library raises kinds of its own, its transport's and plain OSError
+        raise WrongWeights(f"{uri} is neither in the Hub's cache here nor can it be fetched: {fault}") from fault

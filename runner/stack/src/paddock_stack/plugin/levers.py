@@ -1,0 +1,77 @@
+"""Decide which levers this process's vLLM gets, and put them in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.util import find_spec
+
+from paddock_stack.plugin import rebindings, switches
+from paddock_stack.shapes.guard import installed_version, require
+from paddock_stack.shapes.needs import PRUNED_HEAD, SKINNY_LINEAR
+
+GEMMA4 = "paddock_stack.models.gemma4:PrunedGemma4"
+ATTENTION = {
+    "2d": "paddock_stack.attention.two_d.TwoDAttentionBackend",
+    "fixed_split": "paddock_stack.attention.fixed_split.FixedSplitBackend",
+}
+
+
+def pull(environ: Mapping[str, str]) -> None:
+    """Put in every lever that fits this machine and is not switched off; a second call changes nothing.
+
+    Raises `Refused` with one sentence for a vLLM of another shape and for a switch that is none.
+    """
+    fused = switches.is_on(environ, switches.FUSED_ARGMAX, default=True)
+    choice = switches.is_on(environ, switches.FUSED_CHOICE, default=False)
+    skinny = switches.is_on(environ, switches.SKINNY, default=False)
+    attention = switches.one_of(environ, switches.ATTENTION, tuple(ATTENTION))
+    register_model()
+    register_attention(ATTENTION[attention])
+    if is_cpu():
+        mend_for_cpu()
+    elif fused and find_spec("triton") is not None:
+        rebindings.fuse_sparse_argmax(choice=choice)
+    if skinny:
+        prefer_skinny()
+    if environ.get(switches.STEPTIME):
+        from paddock_stack.steptime.probe import watch
+
+        watch(environ[switches.STEPTIME], on_gpu=not is_cpu())
+
+
+def register_model() -> None:
+    """Have vLLM build our Gemma 4, also inside its multimodal one; by name, so that nothing is imported yet."""
+    require(PRUNED_HEAD)
+    from vllm import ModelRegistry
+
+    ModelRegistry.register_model("Gemma4ForCausalLM", GEMMA4)
+
+
+def register_attention(path: str) -> None:
+    """Offer the backend at `path` under the name CUSTOM; its module checks vLLM's shape when the backend is chosen."""
+    from vllm.v1.attention.backends.registry import AttentionBackendEnum, register_backend
+
+    register_backend(AttentionBackendEnum.CUSTOM, path)
+
+
+def prefer_skinny() -> None:
+    """Have vLLM ask our int4 product first, before Marlin; raise `NotASwitch` where there is no GPU for it."""
+    if is_cpu():
+        raise switches.NotASwitch(f"{switches.SKINNY} is 1, but the int4 product needs a GPU")
+    require(SKINNY_LINEAR)
+    from paddock_stack.skinny.linear import prefer
+
+    prefer()
+
+
+def mend_for_cpu() -> None:
+    """Mend what is broken in the one release for the CPU that the tests run."""
+    if installed_version().startswith("0.32."):
+        rebindings.make_onednn_inputs_contiguous()
+
+
+def is_cpu() -> bool:
+    """Return whether vLLM takes this machine for one without an accelerator."""
+    from vllm.platforms import current_platform
+
+    return bool(current_platform.is_cpu())

@@ -1,0 +1,1 @@
+"""Translate public submissions, which turn levers by environment variables, into profiles."""

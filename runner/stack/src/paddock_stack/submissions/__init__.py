@@ -1,0 +1,1 @@
+"""Make submissions out of profiles."""

@@ -1,0 +1,33 @@
+"""Fixtures of the serving stack: one process of the server environment that has imported vLLM."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.runner.stack.serving.zygote import ROOT, Zygote
+
+SERVER_ENV = Path(os.environ.get("PADDOCK_SERVER_ENV", ROOT / ".server-env"))
+
+
+@pytest.fixture(scope="session")
+def zygote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Zygote]:
+    """The process in which every task of the session runs as a fork."""
+    python = SERVER_ENV / "bin/python"
+    if not python.exists():
+        pytest.skip(f"THE SERVER ENVIRONMENT IS ABSENT: {python} (make server-env)")
+    started = Zygote(python, tmp_path_factory.mktemp("zygote") / "log")
+    yield started
+    started.close()
+
+
+@pytest.fixture(scope="session")
+def checkpoints(zygote: Zygote, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the tiny checkpoints `text`, `multimodal` and `drafter`; tests leave them as they are."""
+    folder = tmp_path_factory.mktemp("checkpoints")
+    make = "tests.runner.stack.serving.checkpoints"
+    zygote.call(f"{make}:text", folder=str(folder / "text"))
+    zygote.call(f"{make}:multimodal", folder=str(folder / "multimodal"))
+    zygote.call(f"{make}:drafter", folder=str(folder / "drafter"), target=str(folder / "text"))
+    return folder

@@ -1,0 +1,95 @@
+"""Tasks of the zygote that call the plugin and tell what it changed; they run in the server environment."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+import torch
+
+
+def loaded() -> dict[str, str]:
+    """Let vLLM load its plugins; return what stands where the stack puts its levers."""
+    from vllm import _custom_ops
+    from vllm.plugins import load_general_plugins
+
+    load_general_plugins()
+    return _levers() | {"onednn_mm": _custom_ops.onednn_mm.__code__.co_name}
+
+
+def twice() -> bool:
+    """Return whether a second call of the plugin leaves everything as the first made it."""
+    from vllm import _custom_ops
+
+    from paddock_stack.plugin import register
+
+    register()
+    first = (_levers(), _custom_ops.onednn_mm)
+    register()
+    return first == (_levers(), _custom_ops.onednn_mm)
+
+
+def in_another_vllm() -> None:
+    """Call the plugin beside a vLLM whose folder is empty."""
+    from paddock_stack.plugin import register
+    from paddock_stack.shapes import guard
+
+    with mock.patch.object(guard, "find_spec", return_value=SimpleNamespace(origin="/nowhere/vllm/__init__.py")):
+        register()
+
+
+def on_a_gpu() -> str:
+    """Call the plugin where vLLM believes in a GPU and Triton is there; return the method that picks draft tokens."""
+    from vllm.model_executor.models.gemma4_mtp import Gemma4MTPMaskedEmbedder
+
+    from paddock_stack.plugin import levers, register
+
+    with mock.patch.object(levers, "is_cpu", return_value=False), mock.patch.object(levers, "find_spec"):
+        register()
+    return str(Gemma4MTPMaskedEmbedder.get_top_tokens.__name__)
+
+
+def two_d_buffers() -> dict[str, Any]:
+    """Build metadata builders of the 2D backend and of vLLM's own; return what they hold for split softmax."""
+    from vllm.v1.attention.backends.triton_attn import TritonAttentionBackend
+
+    from paddock_stack.attention.two_d import TwoDAttentionBackend
+
+    ours = _builder(TwoDAttentionBackend.get_builder_cls())
+    stock = _builder(TritonAttentionBackend.get_builder_cls())
+    names = ("softmax_segm_output", "softmax_segm_max", "softmax_segm_expsum")
+    return {
+        "name": TwoDAttentionBackend.get_name(),
+        "buffers": [getattr(ours, name) for name in names],
+        "narrow_sequences": ours.max_seqs_64_segments,
+        "stock_buffers": [getattr(stock, name) is None for name in names],
+    }
+
+
+def _builder(kind: Any) -> Any:
+    return kind(SimpleNamespace(block_size=16), [], config_of({}), torch.device("cpu"))
+
+
+def config_of(layers: dict[str, Any]) -> Any:
+    """Return a stand-in for the configuration of an engine whose model has `layers`."""
+    model = SimpleNamespace(
+        get_num_attention_heads=lambda _: 8,
+        get_num_kv_heads=lambda _: 2,
+        get_head_size=lambda: 256,
+        rswa_window=None,
+    )
+    config = mock.MagicMock(model_config=model)
+    config.compilation_config.static_forward_context = layers
+    return config
+
+
+def _levers() -> dict[str, str]:
+    from vllm import ModelRegistry
+    from vllm.v1.attention.backends.registry import AttentionBackendEnum
+
+    model = ModelRegistry.models["Gemma4ForCausalLM"]
+    return {
+        "Gemma4ForCausalLM": f"{model.module_name}:{model.class_name}",
+        "CUSTOM": AttentionBackendEnum.CUSTOM.get_path(),
+    }

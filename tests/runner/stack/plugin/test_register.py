@@ -1,0 +1,72 @@
+"""The installed plugin is found by vLLM, puts its levers in once, and ends the start where it cannot."""
+
+import pytest
+
+from tests.runner.stack.conftest import SERVER_ENV
+from tests.runner.stack.serving.zygote import ROOT, TaskFailed, Zygote
+
+pytestmark = pytest.mark.vllm
+
+TASKS = "tests.runner.stack.plugin.registering"
+
+
+def test_vllm_loads_the_installed_plugin_by_its_entry_point(zygote: Zygote) -> None:
+    told = zygote.call(f"{TASKS}:loaded", env={"VLLM_PLUGINS": "paddock_stack"})
+    assert told == {
+        "Gemma4ForCausalLM": "paddock_stack.models.gemma4:PrunedGemma4",
+        "CUSTOM": "paddock_stack.attention.two_d.TwoDAttentionBackend",
+        "onednn_mm": "contiguous_onednn_mm",
+    }
+
+
+def test_installed_stack_is_that_of_the_sources() -> None:
+    packages = next(SERVER_ENV.glob("lib/python3*/site-packages/paddock_stack"), None)
+    if packages is None:
+        pytest.skip(f"THE SERVING STACK IS NOT INSTALLED: {SERVER_ENV} (make server-env)")
+    sources = ROOT / "runner/stack/src/paddock_stack"
+    named = {path.relative_to(sources) for path in sources.rglob("*.py")}
+    assert named == {path.relative_to(packages) for path in packages.rglob("*.py")}
+
+
+def test_second_call_changes_nothing(zygote: Zygote) -> None:
+    assert zygote.call(f"{TASKS}:twice")
+
+
+def test_switch_that_is_none_ends_the_start(zygote: Zygote) -> None:
+    with pytest.raises(TaskFailed, match="PADDOCK_FUSED_ARGMAX must be 0 or 1, not 'on'"):
+        zygote.call(f"{TASKS}:twice", env={"PADDOCK_FUSED_ARGMAX": "on"})
+
+
+def test_custom_attention_is_the_one_that_the_switch_names(zygote: Zygote) -> None:
+    two_d = "paddock_stack.attention.two_d.TwoDAttentionBackend"
+    meant = {"": two_d, "2d": two_d, "fixed_split": "paddock_stack.attention.fixed_split.FixedSplitBackend"}
+    for told, backend in meant.items():
+        environment = {"VLLM_PLUGINS": "paddock_stack", "PADDOCK_ATTENTION": told}
+        assert zygote.call(f"{TASKS}:loaded", env=environment)["CUSTOM"] == backend
+    with pytest.raises(TaskFailed, match="PADDOCK_ATTENTION must be 2d or fixed_split, not '3d'"):
+        zygote.call(f"{TASKS}:twice", env={"PADDOCK_ATTENTION": "3d"})
+
+
+def test_int4_product_is_not_forgotten_in_silence_where_there_is_no_gpu(zygote: Zygote) -> None:
+    with pytest.raises(TaskFailed, match="PADDOCK_SKINNY is 1, but the int4 product needs a GPU"):
+        zygote.call(f"{TASKS}:twice", env={"PADDOCK_SKINNY": "1"})
+
+
+def test_vllm_of_another_shape_ends_the_start_in_a_sentence(zygote: Zygote) -> None:
+    with pytest.raises(TaskFailed, match=r"UnknownVllm: the pruned head does not fit vLLM 0\.32\.0: there is no vllm"):
+        zygote.call(f"{TASKS}:in_another_vllm")
+
+
+def test_gpu_machine_gets_the_fused_argmax_and_it_can_be_switched_off(zygote: Zygote) -> None:
+    assert zygote.call(f"{TASKS}:on_a_gpu") == "fused_top_tokens"
+    assert zygote.call(f"{TASKS}:on_a_gpu", env={"PADDOCK_FUSED_CHOICE": "1"}) == "fused_choice_top_tokens"
+    assert zygote.call(f"{TASKS}:on_a_gpu", env={"PADDOCK_FUSED_ARGMAX": "0"}) == "get_top_tokens"
+
+
+def test_two_d_backend_offers_no_segment_buffers(zygote: Zygote) -> None:
+    assert zygote.call(f"{TASKS}:two_d_buffers") == {
+        "name": "CUSTOM",
+        "buffers": [None, None, None],
+        "narrow_sequences": 0,
+        "stock_buffers": [False, False, False],
+    }

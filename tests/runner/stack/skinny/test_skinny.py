@@ -1,0 +1,25 @@
+"""The int4 product for few tokens reads its layout right, refuses the rest, and leaves Marlin's state to Marlin."""
+
+import pytest
+
+from tests.runner.stack.serving.zygote import Zygote
+
+
+@pytest.mark.vllm
+@pytest.mark.parametrize(
+    "task",
+    [
+        "emulated_product_is_exact",
+        "emulation_notices_a_wrong_word",
+        "rows_are_laid_out_piecewise",
+        "scratch_is_fp32_whatever_torchs_default",
+        "product_refuses_what_it_cannot_read",
+        "layers_that_suit_are_taken",
+        "operator_serves_few_tokens_itself_and_hands_more_to_marlin",
+        "operator_is_what_torch_expects",
+        "unknown_weights_are_refused",
+        "vllm_prefers_it_and_names_compiled_models_anew",
+    ],
+)
+def test_skinny(zygote: Zygote, task: str) -> None:
+    zygote.call(f"tests.runner.stack.skinny.tasks:{task}")
