@@ -8,6 +8,7 @@ from agents.names import user_of
 from agents.ownership import NotRegistered, get_agent
 from agents.registrations import FOLDER
 from agents.rows import AgentRow, UserRow
+from agents.sources import MAX_BYTES
 from storage.site import Site
 
 
@@ -47,15 +48,19 @@ def _matches(row: AgentRow, query: AgentQuery) -> bool:
 
 
 def raw_files(site: Site, session: Session) -> list[dict[str, str]]:
-    """List every registration's file whole, by name."""
+    """List every registration's file whole, by name; one that is larger than a record may be is left out.
+
+    Bytes that are no text are shown as U+FFFD: a damaged file must not hide the others.
+    """
     buckets = site.buckets(session)
     files = [file for file in buckets.list(site.central, FOLDER) if file.path.endswith(".md")]
     return [
         {
             "filename": file.path.removeprefix(f"{FOLDER}/"),
-            "content": buckets.read(site.central, file.path).decode("utf-8"),
+            "content": buckets.read(site.central, file.path, max_bytes=MAX_BYTES).decode("utf-8", "replace"),
         }
         for file in files
+        if file.size <= MAX_BYTES
     ]
 
 

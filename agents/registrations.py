@@ -6,11 +6,11 @@ The record is `agents/{id}.md` in the central bucket; its body is the agent's bi
 
 import hashlib
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from sqlmodel import Session
 
-from agents import limits
+from agents import limits, quotas
 from agents.names import fold_agent_id
 from agents.ownership import BucketNotOwned, IdentityMismatch, bucket_missing
 from agents.rows import AgentRow
@@ -135,8 +135,7 @@ def index_agent(session: Session, path: str, data: bytes) -> AgentRow | None:
 
 
 def _spend(site: Site, session: Session, who: str, now: datetime) -> None:
-    limit = site.challenge.limits.registrations_per_min
-    limits.spend(session, f"registrations:{who}", limit, timedelta(minutes=1), now)
+    limits.take(session, [quotas.registrations(site.challenge.limits, who).window(session)], now)
 
 
 def _check_free(known: AgentRow | None, caller: Caller, application: Application) -> None:

@@ -31,15 +31,16 @@ class Claim:
     hardware: str
 
 
-def read(frontmatter: Mapping[str, object], challenge: Challenge) -> Claim:
-    """Read a result's claim.
+def read(frontmatter: Mapping[str, object], challenge: Challenge, *, is_history: bool = False) -> Claim:
+    """Read a result's claim; one from another board need have nothing but its score.
 
     Raises:
         InvalidFrontmatter: names the first field that is missing or wrong, and why.
     """
-    missing = [name for name in challenge.required_fields if frontmatter.get(name) in (None, "", [], {})]
+    required = (challenge.score.field,) if is_history else challenge.required_fields
+    missing = [name for name in required if frontmatter.get(name) in (None, "", [], {})]
     if missing:
-        needed = ", ".join(challenge.required_fields)
+        needed = ", ".join(required)
         raise InvalidFrontmatter(f"The result lacks the field '{missing[0]}'.", hint=f"A result has {needed}.")
     guard = challenge.guard.field
     return Claim(

@@ -5,15 +5,17 @@ from datetime import datetime
 from sqlmodel import Session, col, func, select
 
 from agents.rows import AgentRow
-from board import leaderboard, results
+from board import leaderboard, results, stats
 from board.inbox import inbox_of
 from board.leaderboard_query import Query
 from board.listing import Folder, ListQuery, Page, Record, page
 from board.messages import all_messages, to_record
+from board.taskforces_listing import find_taskforces
 from storage.clock import to_iso_ms
 from storage.site import Site
 
 NEWEST_AGENTS = 5
+NEWEST_TASKFORCES = 5
 TOP_ROWS = 10
 MESSAGES = 20
 RESULTS = 10
@@ -30,16 +32,17 @@ def digest(site: Site, session: Session, *, reader: str | None = None, since: da
     """
     now = site.clock()
     board = leaderboard.show(session, site.challenge, Query(limit=TOP_ROWS), now=now)
+    taskforces = find_taskforces(session, limit=NEWEST_TASKFORCES)
     messages = _recent(session, all_messages(), since, limit=MESSAGES)
     posted = _recent(session, results.listing_of(), since, limit=RESULTS)
     return {
         "agents": _agents(session),
-        "taskforces": {"count": 0, "newest": []},
+        "taskforces": {"count": taskforces.count, "newest": taskforces.items},
         "leaderboard": board.to_json()["rows"],
         "recent_messages": [to_record(row) for row in messages.rows],
         "recent_results": results.to_records(session, posted.rows),
         "inbox": _inbox(session, reader, since) if reader else None,
-        "stats": None,
+        "stats": stats.summary(session),
         "generated_at": to_iso_ms(now),
     }
 

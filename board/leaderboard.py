@@ -2,7 +2,8 @@
 
 A result scores what its private volley measured or, until there is one, what it claims. Every result is
 either on the board or counted once under the first reason that keeps it off: `malformed`,
-`status_negative`, `other_hardware`, `verification_<state>`. An agent's lesser results are not exclusions.
+`status_negative`, `other_hardware`, `verification_<state>`, or what keeps it off whatever it scored: `retracted`,
+`hidden`, `imported`. An agent's lesser results are not exclusions.
 """
 
 from collections import Counter
@@ -131,6 +132,8 @@ def guard_of(row: ResultRow) -> float | None:
 
 def _excluded(row: ResultRow, challenge: Challenge, query: Query) -> str | None:
     state = State(row.verification).shown
+    if row.kept_off:
+        return row.kept_off
     if row.malformed or score_of(row) is None:
         return "malformed"
     if row.status == "negative":
@@ -143,7 +146,9 @@ def _excluded(row: ResultRow, challenge: Challenge, query: Query) -> str | None:
 def _counts(reasons: Iterable[str | None], query: Query) -> dict[str, int]:
     filtered = [f"verification_{state}" for state in SHOWN_STATES if state not in query.states]
     found = Counter(reasons)
-    return {reason: found[reason] for reason in ("status_negative", "malformed", *filtered, "other_hardware")}
+    kept_off = [reason for reason in ("retracted", "hidden", "imported") if found[reason]]
+    told: list[str] = ["status_negative", "malformed", *filtered, "other_hardware", *kept_off]
+    return {reason: found[reason] for reason in told}
 
 
 def _entry(row: ResultRow) -> Entry:

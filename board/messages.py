@@ -2,30 +2,26 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 
 from sqlmodel import Session, col, select
 
-from agents import limits
+from agents import limits, quotas
+from agents.backends import check_organizer
 from agents.directory import agent_ids
 from agents.names import user_of
-from agents.ownership import check_handle_owner, get_agent
+from agents.ownership import IdentityMismatch, check_handle_owner, get_agent
+from agents.roles import NotOrganizer
 from agents.tokens import Caller
+from board.attribution import Level, level_of
 from board.listing import Folder, Record, in_folder
 from board.mentions import Recipients, recipients
 from board.promotion import Published, load_source, publish, type_of
-from board.records import MESSAGES, parse_name, ref_names
+from board.records import IMPORTED, MESSAGES, SUPERSEDES, parse_name, ref_names
 from board.rows import PostRow
-from storage.errors import Forbidden, NotFound, Unauthorized
+from storage.errors import NotFound, Unauthorized
 from storage.frontmatter import Value
 from storage.paths import check_path
 from storage.site import Site
-
-
-class NotOrganizer(Forbidden):
-    """Only an organizer may do this."""
-
-    code = "NOT_ORGANIZER"
 
 
 class MessageNotFound(NotFound):
@@ -41,6 +37,7 @@ class Wish:
     type: str | None = None
     refs: str | Sequence[str] | None = None
     broadcast: bool = False
+    supersedes: str | None = None
 
 
 @dataclass(frozen=True)
@@ -51,6 +48,7 @@ class Posted:
     via: str
     recipients: Recipients
     broadcast: bool
+    supersedes: str | None = None
 
     def as_json(self) -> Record:
         """Shape the answer of `POST /v1/messages`."""
@@ -61,6 +59,7 @@ class Posted:
             "mentions_delivered": list(self.recipients.delivered),
             "mentions_dropped": list(self.recipients.dropped),
             "broadcast": self.broadcast,
+            **({"supersedes": self.supersedes} if self.supersedes else {}),
         }
 
 
@@ -72,11 +71,9 @@ def post_source(site: Site, session: Session, caller: Caller | None, source: str
         NotOrganizer: the frontmatter or the wish asks for a broadcast that the caller may not send.
     """
     loaded = load_source(site, session, caller, source)
-    if "broadcast" in loaded.document.frontmatter:
-        raise NotOrganizer(
-            "A source can't make itself a broadcast.", hint='Take the key out; organizers send "broadcast": true.'
-        )
-    _check_broadcast(caller, wish)
+    refuse_broadcast_key(loaded.document.frontmatter)
+    _check_broadcast(session, caller, wish)
+    _check_supersedes(session, caller, loaded.agent_id, wish)
     head, body = loaded.document.frontmatter, loaded.document.body
     said = _Said(loaded.agent_id, "bucket", _with_wish(head, wish, default_type="agent"), body, wish.broadcast)
     return _post(site, session, caller, said, dedup=loaded.dedup)
@@ -91,13 +88,26 @@ def post_raw(site: Site, session: Session, caller: Caller | None, handle: str, b
         InvalidFrontmatter, UnstorableText, RecordTooLarge: the text can't be stored.
     """
     user = user_of(handle)
-    _check_speaker(site, session, caller, handle)
-    _check_broadcast(caller, wish)
-    _spend_raw(site, session, handle)
+    check_speaker(site, session, caller, handle)
+    _check_broadcast(session, caller, wish)
+    _check_supersedes(session, caller, handle, wish)
+    spend_raw(site, session, handle)
     head = _with_wish({}, wish, default_type="user" if user else "agent")
     if user:
         head["type"] = "user"
     return _post(site, session, caller, _Said(handle, "dashboard" if user else "raw", head, body, wish.broadcast))
+
+
+def refuse_broadcast_key(frontmatter: Mapping[str, Value]) -> None:
+    """Refuse a source that says of itself that it is a broadcast.
+
+    Raises:
+        NotOrganizer: it does.
+    """
+    if "broadcast" in frontmatter:
+        raise NotOrganizer(
+            "A source can't make itself a broadcast.", hint='Take the key out; organizers send "broadcast": true.'
+        )
 
 
 def get_message(session: Session, filename: str, *, folder: str = MESSAGES) -> PostRow:
@@ -115,8 +125,9 @@ def get_message(session: Session, filename: str, *, folder: str = MESSAGES) -> P
 
 
 def to_record(row: PostRow) -> Record:
-    """Shape a full record."""
-    return {"filename": row.filename, "frontmatter": row.frontmatter, "body": row.body}
+    """Shape a full record; `proof` is what stands behind its author's name."""
+    proof = level_of(row.frontmatter)
+    return {"filename": row.filename, "frontmatter": row.frontmatter, "body": row.body, "proof": proof}
 
 
 def raw_files(session: Session, *, folder: str = MESSAGES) -> list[Record]:
@@ -161,15 +172,37 @@ def _post(
         broadcast=said.broadcast,
         proof=None if caller else "none",
     )
-    return Posted(published, said.via, reached, said.broadcast)
+    return Posted(published, said.via, reached, said.broadcast, superseded_by(session, published.row))
 
 
 def _with_wish(frontmatter: Mapping[str, Value], wish: Wish, *, default_type: str) -> dict[str, Value]:
     head = dict(frontmatter)
     head["type"] = type_of(wish.type or head.get("type"), default=default_type)
+    if wish.supersedes:
+        head[SUPERSEDES] = wish.supersedes
     if wish.refs:
         head["refs"] = wish.refs if isinstance(wish.refs, str) else list(wish.refs)
     return head
+
+
+def superseded_by(session: Session, row: PostRow) -> str | None:
+    """Name the earlier record that `row` replaced, if there is one."""
+    asked = select(PostRow.filename).where(PostRow.folder == row.folder, PostRow.superseded_by == row.filename)
+    return session.exec(asked).first()
+
+
+def _check_supersedes(session: Session, caller: Caller | None, handle: str, wish: Wish) -> None:
+    """Make sure that what a request wants to replace is an earlier message of the same author, no better proven."""
+    if not wish.supersedes:
+        return
+    names = ref_names(wish.supersedes)
+    earlier = get_message(session, names[0] if names else wish.supersedes)
+    if earlier.agent != handle or earlier.via == IMPORTED:
+        raise IdentityMismatch(
+            f"{earlier.filename} is not a message of {handle}.", hint="Answer it instead: name it in refs."
+        )
+    if caller is None and level_of(earlier.frontmatter) is not Level.NONE:
+        raise Unauthorized("Replacing a proven message needs a token.", hint="Or answer it: name it in refs.")
 
 
 def _authors(session: Session, refs: Sequence[str]) -> list[str]:
@@ -179,7 +212,12 @@ def _authors(session: Session, refs: Sequence[str]) -> list[str]:
     return [name.handle for name in names if name.filename in held]
 
 
-def _check_speaker(site: Site, session: Session, caller: Caller | None, handle: str) -> None:
+def check_speaker(site: Site, session: Session, caller: Caller | None, handle: str) -> None:
+    """Make sure that the caller may post text as `handle`.
+
+    Raises:
+        InvalidPath, NotRegistered, Unauthorized, IdentityMismatch: they may not.
+    """
     if caller is not None:
         check_handle_owner(session, caller, handle)
     elif site.challenge.tokenless and user_of(handle) is None:
@@ -188,12 +226,16 @@ def _check_speaker(site: Site, session: Session, caller: Caller | None, handle: 
         raise Unauthorized("A raw post needs a token.", hint="Send it as 'Authorization: Bearer <token>'.")
 
 
-def _check_broadcast(caller: Caller | None, wish: Wish) -> None:
-    if wish.broadcast and not (caller and caller.is_organizer):
-        raise NotOrganizer("Only an organizer can send a broadcast.", hint="Post it without broadcast.")
+def _check_broadcast(session: Session, caller: Caller | None, wish: Wish) -> None:
+    if wish.broadcast:
+        check_organizer(session, caller, deed="send a broadcast")
 
 
-def _spend_raw(site: Site, session: Session, handle: str) -> None:
-    allowed, now = site.challenge.limits, site.clock()
-    limits.spend(session, f"raw posts:{handle}:min", allowed.raw_posts_per_min, timedelta(minutes=1), now)
-    limits.spend(session, f"raw posts:{handle}:h", allowed.raw_posts_per_hour, timedelta(hours=1), now)
+def spend_raw(site: Site, session: Session, handle: str) -> None:
+    """Take one raw post from the handle's budgets.
+
+    Raises:
+        RateLimited: it has none left for now.
+    """
+    kinds = quotas.raw_posts(site.challenge.limits, handle)
+    limits.take(session, quotas.windows(session, kinds), site.clock())

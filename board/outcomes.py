@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 
 from board import claims, submissions
-from board.records import RecordName
+from board.moderation import state_of
+from board.records import IMPORTED, RecordName
 from board.rows import ResultRow
 from board.verdicts import State, Verdict
 from storage.errors import InvalidFrontmatter
@@ -12,9 +13,24 @@ from storage.site import Site
 
 def row_of(site: Site, name: RecordName, frontmatter: Mapping[str, object]) -> ResultRow:
     """Index a result that nobody has verified; one that can't be read as a claim is marked malformed."""
+    withdrawn = state_of(frontmatter)
+    row = _without_claim(name, kept_off=withdrawn.value) if withdrawn else _claimed(site, name, frontmatter)
+    return _as_history(row, frontmatter) if frontmatter.get("via") == IMPORTED else row
+
+
+def _as_history(row: ResultRow, frontmatter: Mapping[str, object]) -> ResultRow:
+    """Mark a result that another board published: nothing of ours measured it, so it never stands among ours."""
+    told = frontmatter.get("imported_verification")
+    row.verification = State.IMPORTED.value
+    row.kept_off = row.kept_off or IMPORTED
+    row.reason = row.reason or f"Imported; the board it comes from listed it as {told or 'nothing'}."
+    return row
+
+
+def _claimed(site: Site, name: RecordName, frontmatter: Mapping[str, object]) -> ResultRow:
     places = submissions.named(frontmatter, central=site.central, scratch=site.scratch(name.handle))
     try:
-        claim = claims.read(frontmatter, site.challenge)
+        claim = claims.read(frontmatter, site.challenge, is_history=frontmatter.get("via") == IMPORTED)
     except InvalidFrontmatter as error:
         return malformed_row(name, error.message)
     return ResultRow(
@@ -34,6 +50,10 @@ def row_of(site: Site, name: RecordName, frontmatter: Mapping[str, object]) -> R
 
 def malformed_row(name: RecordName, reason: str) -> ResultRow:
     """Index a result whose file can't be ranked, so that it is counted and not lost."""
+    return _without_claim(name, malformed=True, reason=reason)
+
+
+def _without_claim(name: RecordName, *, malformed: bool = False, reason: str = "", kept_off: str = "") -> ResultRow:
     return ResultRow(
         filename=name.filename,
         agent=name.handle,
@@ -43,9 +63,10 @@ def malformed_row(name: RecordName, reason: str) -> ResultRow:
         method="",
         status="",
         description="",
-        malformed=True,
+        malformed=malformed,
         verification=State.PENDING.value,
         reason=reason,
+        kept_off=kept_off,
     )
 
 

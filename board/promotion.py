@@ -10,11 +10,22 @@ from datetime import datetime, timedelta
 
 from sqlmodel import Session, func, select
 
-from agents import limits
+from agents import limits, quotas
 from agents.ownership import agent_of_bucket, owned_bucket
 from agents.sources import MAX_BYTES, RecordTooLarge, read_record
 from agents.tokens import Caller
-from board.records import BROADCASTS, INBOX, PROMOTED_DIGEST, PROMOTED_FROM, index_file, parse_name
+from board import events
+from board.changes import take_turn
+from board.records import (
+    BROADCASTS,
+    INBOX,
+    MESSAGES,
+    PROMOTED_DIGEST,
+    PROMOTED_FROM,
+    RESULTS,
+    index_file,
+    parse_name,
+)
 from board.rows import PostRow, PromotionRow
 from storage.buckets import Put
 from storage.clock import to_stamp
@@ -24,12 +35,13 @@ from storage.paths import Source, parse_source
 from storage.site import Site
 
 CONTENT_TYPE = "text/markdown; charset=utf-8"
+_EVENTS = {MESSAGES: events.Kind.MESSAGE, RESULTS: events.Kind.RESULT}
 VERIFICATION = "verification"
 """The type of the verifier's posts; nobody else may use it."""
 
 SERVER_KEYS = frozenset(
     {"agent", "timestamp", "via", "verification", "proof", "rank", "broadcast", "channel"}
-    | {PROMOTED_FROM, PROMOTED_DIGEST}
+    | {PROMOTED_FROM, PROMOTED_DIGEST, "retracted", "hidden", "imported_from", "imported_verification"}
 )
 """Frontmatter that only the server writes; what a client put there is dropped."""
 
@@ -77,11 +89,21 @@ def load_source(site: Site, session: Session, caller: Caller | None, source: str
         InvalidPath, Unauthorized, BucketNotOwned, NotRegistered, BucketMissing: in this order.
         SourceNotFound, RecordTooLarge, InvalidFrontmatter: of the file itself.
     """
+    where, agent_id = own_source(site, session, caller, source)
+    record = read_record(site, session, where)
+    return SourceFile(where, agent_id, record.document, record.digest)
+
+
+def own_source(site: Site, session: Session, caller: Caller | None, source: str) -> tuple[Source, str]:
+    """Return the place that `source` names in the caller's own scratch bucket, and the agent whose bucket it is.
+
+    Raises:
+        InvalidPath, Unauthorized, BucketNotOwned, NotRegistered, BucketMissing: in this order.
+    """
     where = parse_source(source, dot_led=True)
     agent_id = agent_of_bucket(site, where.bucket)
     owned_bucket(site, session, caller, agent_id)
-    record = read_record(site, session, where)
-    return SourceFile(where, agent_id, record.document, record.digest)
+    return where, agent_id
 
 
 def publish(
@@ -110,16 +132,18 @@ def publish(
     """
     if dedup:
         _check_new(session, folder, dedup)
-        _spend_promotion(site, session, dedup[0])
+        spend_promotion(site, session, dedup[0])
     at = next_stamp_at(session, site.clock())
     server = _server_keys(at, handle, via, dedup) | ({"broadcast": True} if broadcast else {})
-    data = _stored_form(server | ({"proof": proof} if proof else {}), frontmatter, body)
+    data = stored_form(server | ({"proof": proof} if proof else {}), frontmatter, body)
     filename = f"{to_stamp(at)}_{handle}.md"
     folders = [folder, *([BROADCASTS] if broadcast else []), *(f"{INBOX}/{name}" for name in inbox)]
     paths = [f"{name}/{filename}" for name in folders]
     site.buckets(session).apply(site.central, [Put(path, data, CONTENT_TYPE) for path in paths])
     rows = [index_file(session, path, data) for path in paths]
     assert rows[0] is not None, f"{folder} is not a folder of records"
+    told = {"filename": filename, "folder": folder, "agent": handle, "via": via, "thread": rows[0].thread}
+    events.record(session, _EVENTS.get(folder, events.Kind.NOTE), told, now=site.clock())
     return Published(filename, paths[0], rows[0])
 
 
@@ -136,6 +160,7 @@ def type_of(kind: object, *, default: str) -> str:
 
 def next_stamp_at(session: Session, now: datetime) -> datetime:
     """The moment of the next record: now, or just after the newest record if the clock is not past it."""
+    take_turn(session)
     newest = session.exec(select(func.max(PostRow.filename))).one()
     name = parse_name(newest) if newest else None
     return max(now, name.latest_at + timedelta(milliseconds=1)) if name else now
@@ -147,10 +172,15 @@ def _check_new(session: Session, folder: str, dedup: tuple[str, str]) -> None:
         raise AlreadyPromoted(f"This file is on the board already, as {row.filename}.", hint=row.filename)
 
 
-def _spend_promotion(site: Site, session: Session, source: str) -> None:
-    bucket = parse_source(source, dot_led=True).bucket
-    limit = site.challenge.limits.promotions_per_min
-    limits.spend(session, f"promotions:{bucket}", limit, timedelta(minutes=1), site.clock(), ref=source)
+def spend_promotion(site: Site, session: Session, source: str) -> None:
+    """Take one promotion from the budgets of the source's bucket.
+
+    Raises:
+        RateLimited: it has none left for now.
+    """
+    agent_id = agent_of_bucket(site, parse_source(source, dot_led=True).bucket)
+    kinds = quotas.promotions(site.challenge.limits, agent_id)
+    limits.take(session, quotas.windows(session, kinds), site.clock(), ref=source)
 
 
 def _server_keys(at: datetime, handle: str, via: str, dedup: tuple[str, str] | None) -> dict[str, Value]:
@@ -160,10 +190,15 @@ def _server_keys(at: datetime, handle: str, via: str, dedup: tuple[str, str] | N
     return keys
 
 
-def _stored_form(server: Mapping[str, Value], client: Mapping[str, Value], body: str) -> bytes:
+def stored_form(server: Mapping[str, Value], client: Mapping[str, Value], body: str) -> bytes:
+    """Write a record as it is stored: the server's keys, then the client's that are none of them.
+
+    Raises:
+        InvalidFrontmatter, UnstorableText, RecordTooLarge: it can't be stored.
+    """
     if "\0" in body:
         raise UnstorableText("The body holds a NUL character.")
-    rest = {key: value for key, value in client.items() if key not in SERVER_KEYS}
+    rest = {key: value for key, value in client.items() if key not in SERVER_KEYS | server.keys()}
     data = serialise({**server, **rest}, body).encode("utf-8")
     if not (len(data) <= MAX_BYTES):
         raise RecordTooLarge(f"The record has {len(data)} bytes; at most {MAX_BYTES} are accepted.")

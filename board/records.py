@@ -11,8 +11,11 @@ import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlmodel import Session, select
+from sqlmodel import Session, col, select
 
+from board import search_index
+from board.markdown import title_of
+from board.moderation import state_of
 from board.rows import InboxRow, PostRow, PromotionRow, RefRow
 from storage.clock import from_stamp
 from storage.frontmatter import Document, Value, parse_bytes
@@ -24,6 +27,11 @@ BROADCASTS = "broadcasts"
 EVERYBODY = "*"
 """The inbox handle under which broadcasts are delivered."""
 PROMOTED_FROM, PROMOTED_DIGEST = "promoted_from", "promoted_digest"
+SUPERSEDES = "supersedes"
+IMPORTED = "imported"
+"""The `via` of a record that another board published; only `paddock import` writes it."""
+
+_FINDABLE = {MESSAGES: search_index.Kind.POSTS, RESULTS: search_index.Kind.RESULTS}
 
 _NAME = re.compile(
     r"(?P<stamp>[0-9]{8}-[0-9]{6}(?P<millis>-[0-9]{3})?)_(?P<handle>[a-z0-9-]{1,40})(?(millis)|(?:_[0-9a-f]{8})?)\.md",
@@ -100,15 +108,72 @@ def _index_post(session: Session, folder: str, name: RecordName, data: bytes) ->
         body=document.body,
         content=data.decode("utf-8"),
         haystack=data.decode("utf-8").casefold(),
-        thread=_thread(session, refs) or name.filename,
+        thread=name.filename,
         content_digest=hashlib.sha256(data).hexdigest(),
+        state=state_of(document.frontmatter).value,
     )
+    replaced = _superseded(session, row)
+    row.thread = _thread(session, folder, refs) or (replaced.thread if replaced else name.filename)
     session.add(row)
     for position, target in enumerate(refs):
         session.add(RefRow(folder=folder, filename=name.filename, position=position, target=target))
     _index_promotion(session, folder, name.filename, document)
     session.flush()
+    _make_findable(session, row)
     return row
+
+
+def reindex_file(session: Session, row: PostRow, data: bytes) -> None:
+    """Bring the row of a record up to date with the bytes that took its file's place; its thread stays.
+
+    Raises:
+        InvalidFrontmatter: they are no record. Nothing was changed.
+    """
+    document = parse_bytes(data)
+    row.type = _word(document, "type")
+    row.frontmatter = dict(document.frontmatter)
+    row.body = document.body
+    row.content = data.decode("utf-8")
+    row.haystack = row.content.casefold()
+    row.content_digest = hashlib.sha256(data).hexdigest()
+    row.state = state_of(document.frontmatter).value
+    session.add(row)
+    session.flush()
+    _make_findable(session, row)
+
+
+def _make_findable(session: Session, row: PostRow) -> None:
+    """Let search find a message or a result by its words; a tombstone has none."""
+    kind = _FINDABLE.get(row.folder)
+    if kind is None:
+        return
+    if row.state:
+        search_index.drop(session.connection(), kind, row.filename)
+        return
+    shown = title_of(Document(row.frontmatter, row.body))  # type: ignore[arg-type]  # a column of JSON values
+    named = [row.frontmatter.get(key) for key in ("method", "description")] if row.folder == RESULTS else []
+    title = " ".join([shown, *(text for text in named if isinstance(text, str))])
+    search_index.put(session.connection(), kind, row.filename, title=title, body=row.body)
+
+
+def _superseded(session: Session, row: PostRow) -> PostRow | None:
+    """Find the earlier record of the same author and folder that `row` names as superseded, and mark it so.
+
+    What another board published can't replace what was said here, nor the other way round.
+    """
+    names = ref_names(row.frontmatter.get(SUPERSEDES))  # type: ignore[arg-type]  # a column of JSON values
+    earlier = select(PostRow).where(
+        PostRow.folder == row.folder,
+        PostRow.agent == row.agent,
+        PostRow.filename < row.filename,
+        col(PostRow.filename).in_(names[:1]),
+        col(PostRow.via) == IMPORTED if row.via == IMPORTED else col(PostRow.via) != IMPORTED,
+    )
+    found = session.exec(earlier).first() if names else None
+    if found:
+        found.superseded_by = row.filename
+        session.add(found)
+    return found
 
 
 def _index_promotion(session: Session, folder: str, filename: str, document: Document) -> None:
@@ -117,11 +182,13 @@ def _index_promotion(session: Session, folder: str, filename: str, document: Doc
         session.merge(PromotionRow(folder=folder, source=source, digest=digest, filename=filename))
 
 
-def _thread(session: Session, refs: list[str]) -> str | None:
-    """The thread of the record that the first ref names, if it is on the board."""
+def _thread(session: Session, folder: str, refs: list[str]) -> str | None:
+    """The thread of the record that the first ref names, if it is in the same channel: the board, or a taskforce."""
     if not refs:
         return None
-    return session.exec(select(PostRow.thread).where(PostRow.filename == refs[0]).order_by(PostRow.folder)).first()
+    channel = (MESSAGES, RESULTS) if folder in (MESSAGES, RESULTS) else (folder,)
+    named = select(PostRow.thread).where(PostRow.filename == refs[0], col(PostRow.folder).in_(channel))
+    return session.exec(named.order_by(PostRow.folder)).first()
 
 
 def _word(document: Document, key: str) -> str:

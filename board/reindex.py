@@ -5,7 +5,7 @@ a result among them is indexed as malformed.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from sqlmodel import Session, SQLModel, delete, select
@@ -14,14 +14,36 @@ from agents.registrations import FOLDER as AGENTS
 from agents.registrations import index_agent
 from agents.rows import AgentRow
 from agents.sources import MAX_BYTES
-from board import outcomes, verdicts, verification_status
+from board import moderation, outcomes, search_index, taskforces_index, traces_index, verdicts, verification_status
 from board.records import BROADCASTS, INBOX, MESSAGES, RESULTS, index_file, parse_name
-from board.rows import InboxRow, PostRow, PromotionRow, RefRow, ResultRow
+from board.rows import (
+    InboxRow,
+    ModerationRow,
+    PostRow,
+    PromotionRow,
+    RefRow,
+    ResultRow,
+    SearchRow,
+    TaskforceFileRow,
+    TaskforceRow,
+    TraceRow,
+)
 from board.verdicts import State
+from storage.buckets import StoredFile
 from storage.errors import PaddockError
 from storage.site import Site
 
-TABLES: tuple[type[SQLModel], ...] = (AgentRow, PostRow, RefRow, InboxRow, ResultRow, PromotionRow)
+TABLES: tuple[type[SQLModel], ...] = (
+    AgentRow,
+    PostRow,
+    RefRow,
+    InboxRow,
+    ResultRow,
+    PromotionRow,
+    ModerationRow,
+    SearchRow,
+    *(TaskforceRow, TaskforceFileRow, TraceRow),
+)
 """Every table that holds nothing but what the central bucket's files say."""
 
 _RECORDS = (MESSAGES, RESULTS, BROADCASTS, INBOX, "taskforces")
@@ -29,7 +51,12 @@ _VERDICTS = "verdicts"
 _MAX_DIFFERENCES = 100
 _MAX_MAP_BYTES = 50_000_000
 
+_NAMED_BY: dict[type[SQLModel], tuple[str, ...]] = {PostRow: ("folder", "filename"), SearchRow: ("kind", "name")}
+"""What names a row whose key is a number."""
+
 Rows = dict[str, dict[str, object]]
+Index = Callable[[Site, Session, StoredFile], bool]
+"""Writes the row of a stored file, if its place has one, and tells whether it has."""
 
 
 @dataclass
@@ -76,12 +103,16 @@ def check(site: Site, session: Session) -> list[str]:
 def _rebuild_rows(site: Site, session: Session) -> Report:
     for table in TABLES:
         session.exec(delete(table))
+    search_index.clear(session)
     report = Report()
     for path in _paths(site, session, [AGENTS]):
         _index_agent(site, session, path, report)
     # Oldest first: a reply finds its thread only through records that are there already.
     for path in sorted(_paths(site, session, _RECORDS), key=lambda path: path.rpartition("/")[2]):
         _index_record(site, session, path, report)
+    for folder, index in ((taskforces_index.FOLDER, taskforces_index), (traces_index.FOLDER, traces_index)):
+        _index_others(site, session, folder, index.index_stored, report)
+    _index_others(site, session, moderation.FOLDER, moderation.index_stored, report)
     _index_verification(site, session, report)
     session.flush()
     return report
@@ -122,6 +153,17 @@ def _index_record(site: Site, session: Session, path: str, report: Report) -> No
         session.add(result)
 
 
+def _index_others(site: Site, session: Session, folder: str, index: Index, report: Report) -> None:
+    for stored in site.buckets(session).list(site.central, folder):
+        try:
+            is_indexed = index(site, session, stored)
+        except PaddockError as error:
+            report.blame(stored.path, error.message)
+        else:
+            if is_indexed:
+                report.count(stored.path)
+
+
 def _index_verification(site: Site, session: Session, report: Report) -> None:
     """Give each result its verdict, or, where there is none, the state that the map of an import lists."""
     listed = _listed_states(site, session, report)
@@ -130,7 +172,7 @@ def _index_verification(site: Site, session: Session, report: Report) -> None:
         path = verdicts.path_of(row.filename)
         if path in verdict_paths:
             _index_verdict(site, session, row, path, report)
-        else:
+        elif row.verification != State.IMPORTED:
             row.verification = listed.get(row.filename, State.PENDING).value
         verdict_paths.discard(path)
     for path in sorted(verdict_paths):
@@ -181,7 +223,7 @@ def _snapshot(session: Session) -> Rows:
     for table in TABLES:
         for row in session.exec(select(table)):
             fields = row.model_dump(exclude={"id"})
-            keys = ("folder", "filename") if table is PostRow else table.__mapper__.primary_key  # type: ignore[attr-defined]
+            keys = _NAMED_BY.get(table) or table.__mapper__.primary_key  # type: ignore[attr-defined]
             name = ", ".join(str(fields[getattr(key, "name", key)]) for key in keys)
             rows[f"{table.__tablename__} ({name})"] = fields
     return rows

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from sqlmodel import Session, col, select
 
 from agents.tokens import Caller
-from board import claims, outcomes, submissions, verdicts, verification_status
+from board import claims, events, outcomes, submissions, verdicts, verification_status
+from board.changes import take_turn
 from board.claims import Status
 from board.listing import Folder, Record, in_folder
-from board.messages import NotOrganizer, to_record
+from board.messages import refuse_broadcast_key, to_record
 from board.promotion import Published, load_source, publish, type_of
 from board.records import RESULTS, RecordName, parse_name
 from board.rows import PostRow, ResultRow
@@ -34,9 +35,8 @@ def post(site: Site, session: Session, caller: Caller | None, source: str) -> Pu
         PaddockError: as `promotion.load_source` and `promotion.publish`. Nothing is written.
     """
     file = load_source(site, session, caller, source)
-    if "broadcast" in file.document.frontmatter:
-        raise NotOrganizer("A result can't be a broadcast.", hint="Take the key out.")
     head = file.document.frontmatter
+    refuse_broadcast_key(head)
     claims.read(head, site.challenge)
     published = publish(
         site,
@@ -111,13 +111,33 @@ def record_verdict(site: Site, session: Session, filename: str, verdict: Verdict
         BadVerdict: a field is out of its bounds. Nothing is written.
     """
     get_row(session, filename)
+    take_turn(session)  # before the bucket's locks, as whoever posts does: else two writers deadlock
     data, path = verdicts.to_bytes(verdict), verdicts.path_of(filename)
     site.buckets(session).apply(site.central, [Put(path, data, "application/json")])
     row = outcomes.row_of(site, _name(filename), _frontmatter(session, filename))
     outcomes.apply_verdict(row, verdicts.parse(data), path=path)
     row = session.merge(row)
     verification_status.write(site, session)
+    told = {"filename": filename, "agent": row.agent, "verification": row.verification}
+    events.record(session, events.Kind.VERDICT, told, now=site.clock())
     return row
+
+
+def refresh(site: Site, session: Session, filename: str) -> None:
+    """Index a result anew from its post and its verdict, after another text took the post's place.
+
+    Raises:
+        ResultNotFound: there is no result of that name.
+    """
+    before = get_row(session, filename)
+    row = outcomes.row_of(site, _name(filename), _frontmatter(session, filename))
+    if before.verdict_path:
+        found = verdicts.parse(site.buckets(session).read(site.central, before.verdict_path))
+        outcomes.apply_verdict(row, found, path=before.verdict_path)
+    elif row.verification != State.IMPORTED:
+        row.verification = before.verification  # the map of an older board listed it
+    session.merge(row)
+    session.flush()
 
 
 def _frontmatter(session: Session, filename: str) -> dict[str, object]:

@@ -35,11 +35,13 @@ class State(StrEnum):
     INVALID = "invalid"
     INCONCLUSIVE = "inconclusive"
     PENDING = "pending"
+    IMPORTED = "imported"
+    """Another board judged it, or nobody did; no verdict of ours says this."""
 
     @property
     def shown(self) -> "State":
-        """The state in the words of old clients, who know no `inconclusive`: more draws are coming."""
-        return State.PENDING if self is State.INCONCLUSIVE else self
+        """The state in the words of old clients: `inconclusive` has more draws coming, `imported` none of ours yet."""
+        return State.PENDING if self in (State.INCONCLUSIVE, State.IMPORTED) else self
 
 
 @dataclass(frozen=True)

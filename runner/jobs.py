@@ -121,7 +121,8 @@ def _queue(
     quotas.spend_run(session, limits, agent_id=order.agent_id, user=user, job_id=row.id, now=site.clock())
     session.add(row)
     session.flush()
-    run_files.write_status(site, session, row)
+    queue.announce(session, row)
+    run_files.write_beside_status(site, session, row, [])  # a folder that has no room for it is refused here
     return Launched(row, _left(site, session, row))
 
 

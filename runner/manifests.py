@@ -2,6 +2,8 @@
 
 {"name": "mine", "model_id": "model", "served_model_name": "gemma-4-e4b-it", "port": 8000,
  "serve": ["python", "serve.py"], "dependencies": [], "env": {"OMP_NUM_THREADS": "2"}}
+
+A manifest without `serve` may name a profile of the bundled serving stack instead, with `overrides` by dotted key.
 """
 
 import json
@@ -9,7 +11,15 @@ import math
 import re
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from storage.errors import Invalid, InvalidPath
 from storage.paths import check_path
@@ -20,11 +30,15 @@ _MOST_PART_BYTES = 255
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}", re.ASCII)
 _HIDDEN = r"\x7f-\x9f\u2028-\u202e\u2060\u2066-\u2069\ufeff\ufffe\uffff"
 """Characters that break a line, reorder text or hide in it; names are shown to people."""
+BUNDLED = ("python", "-m", "paddock_stack.cli", "serve", "--submission", ".")
+"""Serves what a manifest's profile says; the stack reads the manifest again, and knows the profiles."""
 _OURS = frozenset({"MODEL_ID", "SERVED_MODEL_NAME", "HOST", "PORT", "HOME"})
 
 Line = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=rf"^[^\x00-\x1f{_HIDDEN}]+$")]
 Text = Annotated[str, StringConstraints(max_length=2000, pattern=rf"^[^\x00-\x08\x0b\x0c\x0e-\x1f{_HIDDEN}]*$")]
 Argument = Annotated[str, StringConstraints(max_length=4096, pattern=r"^[^\x00]*$")]
+Profile = Annotated[str, StringConstraints(max_length=60, pattern=r"^([a-z0-9][a-z0-9-]*(\.toml)?)?$")]
+Setting = Annotated[str, StringConstraints(max_length=200, pattern=r"^[a-z0-9_-]+(\.[a-z0-9_-]+)*$")]
 
 
 class BadManifest(Invalid):
@@ -46,6 +60,18 @@ class Manifest(BaseModel):
     port: int = Field(ge=1024, le=65535)
     serve: list[Argument] = Field(min_length=1, max_length=200)
     env: dict[str, Argument] = Field(default_factory=dict, max_length=200)
+    profile: Profile = ""
+    overrides: dict[Setting, Argument | bool | int | float] = Field(default_factory=dict, max_length=100)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _bundled(cls, value: Any) -> Any:
+        """Serve by the bundled stack what names a profile and no command; beside one a profile is the stack's own."""
+        if not isinstance(value, dict):
+            return value
+        if "serve" in value:
+            return {key: held for key, held in value.items() if key not in ("profile", "overrides")}
+        return {**value, "serve": list(BUNDLED)} if value.get("profile") else value
 
     @field_validator("model_id")
     @classmethod

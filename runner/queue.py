@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 
 from sqlmodel import Session, col, func, select
 
+from board import events
 from runner.rows import JobRow
 from runner.states import ENDED, LEASED, State, may_follow
 from storage.errors import Conflict, NotFound
@@ -55,7 +56,7 @@ def get_job(session: Session, job_id: str) -> JobRow:
 def claim(session: Session, *, worker: str, now: datetime, lease: timedelta) -> Lease | None:
     """Take the job that has waited longest, or return None where none waits."""
     waiting = select(JobRow).where(JobRow.state == State.QUEUED).order_by(col(JobRow.created_at), col(JobRow.id))
-    row = session.exec(waiting.limit(1)).first()
+    row = session.exec(waiting.limit(1).with_for_update(skip_locked=True)).first()
     if row is None:
         return None
     row.fence += 1
@@ -65,6 +66,7 @@ def claim(session: Session, *, worker: str, now: datetime, lease: timedelta) -> 
     _set_state(row, State.PREPARING)
     session.add(row)
     session.flush()
+    announce(session, row)
     return Lease(row.id, row.fence)
 
 
@@ -105,6 +107,13 @@ def move(session: Session, row: JobRow, state: State) -> None:
         row.lease_until = None
     session.add(row)
     session.flush()
+    announce(session, row)
+
+
+def announce(session: Session, row: JobRow) -> None:
+    """Tell whoever follows the board which state a job is in now."""
+    told = {"job_id": row.id, "agent": row.agent_id, "kind": row.kind, "state": row.state}
+    events.record(session, events.Kind.JOB, told, now=row.finished_at or row.started_at or row.created_at)
 
 
 def lost(session: Session, now: datetime) -> list[JobRow]:

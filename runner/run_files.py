@@ -1,17 +1,23 @@
-"""The files that every run's folder has, and where each run's folder lies."""
+"""The files that every run's folder has, and where each run's folder lies.
+
+The bucket around it is its owner's, who can put a file of nearly the same name in the way of any of these.
+"""
 
 import json
-from collections.abc import Mapping
+import logging
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from sqlmodel import Session
 
 from runner.rows import JobRow
 from runner.states import State, old_word
-from storage.buckets import Put
+from storage.buckets import Change, NameTaken, Put
 from storage.clock import to_iso_ms
 from storage.paths import BucketName, parse_bucket
 from storage.site import Site
+
+_log = logging.getLogger(__name__)
 
 STATUS = "job_status.json"
 LOGS = "job_logs.txt"
@@ -66,10 +72,23 @@ def status_of(row: JobRow) -> dict[str, object]:
 
 
 def write_status(site: Site, session: Session, row: JobRow) -> None:
-    """Write the job's status file as it stands, if its bucket is still there."""
+    """Write the job's status file as it stands, where its bucket is still there and has room for that name."""
+    try:
+        with session.begin_nested():
+            write_beside_status(site, session, row, [])
+    except NameTaken as taken:
+        _log.info("job %s: its status file is not written: %s", row.id, taken.message)
+
+
+def write_beside_status(site: Site, session: Session, row: JobRow, files: Sequence[Change]) -> None:
+    """Write files of the run together with its status as it stands, if its bucket is still there.
+
+    Raises:
+        NameTaken: the bucket's owner has other files in their place; the caller rolls back.
+    """
     buckets = site.buckets(session)
     if buckets.find(bucket_of(row)) is not None:
-        buckets.apply(bucket_of(row), [put_json(row, STATUS, status_of(row))])
+        buckets.apply(bucket_of(row), [*files, put_json(row, STATUS, status_of(row))])
 
 
 def _iso(at: datetime | None) -> str | None:

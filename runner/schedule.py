@@ -4,17 +4,22 @@ import fcntl
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import IO
 
 from apscheduler.schedulers.background import BackgroundScheduler
 
+from agents import audit_files
 from runner import endings, queue, staged, verification, volleys
 from runner.launchers.local import LocalLauncher
 from runner.rows import VolleyRow
 from storage.database import reading, writing
+from storage.local import sweep
 from storage.site import Site
 
 _log = logging.getLogger(__name__)
+_WRITE_UP_EVERY = timedelta(minutes=1)
+_SWEEP_EVERY = timedelta(days=1)
 
 
 class Ticker:
@@ -24,12 +29,14 @@ class Ticker:
         self._site = site
         self._launcher = LocalLauncher(site.settings)
         self._lock: IO[str] | None = None
+        self._next_write_up_at = site.clock()
+        self._next_sweep_at = site.clock()
 
     def tick(self) -> None:
         """Do one round if this process is the elected one; a failure is logged and the next round comes."""
         if not self._is_elected():
             return
-        for part in (self._reap, self._scan, self._post, self._start):
+        for part in (self._reap, self._scan, self._post, self._start, self._write_up, self._sweep):
             try:
                 part()
             except Exception:  # noqa: BLE001 - one bad round must not end the ticks
@@ -65,6 +72,28 @@ class Ticker:
     def _start(self) -> None:
         start_waiting(self._site)
 
+    def _write_up(self) -> None:
+        """Write the audit log up, once a minute at most."""
+        if self._site.clock() < self._next_write_up_at:
+            return
+        with reading(self._site.engine) as session:
+            is_due = audit_files.is_due(self._site, session)
+        if is_due:
+            with writing(self._site.engine) as session:
+                audit_files.flush(self._site, session)
+        self._next_write_up_at = self._site.clock() + _WRITE_UP_EVERY
+
+    def _sweep(self) -> None:
+        """Sweep the store once a day; a sweep that failed waits for the next day, too.
+
+        Files without a row are left to `paddock sweep`: a server started with the wrong database has only such.
+        """
+        if self._site.clock() < self._next_sweep_at:
+            return
+        self._next_sweep_at = self._site.clock() + _SWEEP_EVERY
+        now = self._site.clock()
+        _log.info("removed %s", sweep.sweep(self._site.engine, self._site.blobs, now=now, takes_strangers=False))
+
 
 def start_waiting(site: Site) -> None:
     """Start every waiting volley that nothing holds up any more, each in a transaction of its own."""
@@ -73,7 +102,7 @@ def start_waiting(site: Site) -> None:
     for volley_id in ids:
         try:
             with writing(site.engine) as session:
-                verification.start(site, session, session.get_one(VolleyRow, volley_id))
+                verification.start(site, session, session.get_one(VolleyRow, volley_id, with_for_update=True))
         except Exception:  # noqa: BLE001 - one volley that can't start must not keep the others from it
             _log.exception("volley %s can't be started", volley_id)
 

@@ -11,6 +11,7 @@ from datetime import timedelta
 from sqlmodel import Session, col, select
 
 from agents.rows import AgentRow
+from agents.scopes import Proof
 from agents.tokens import Caller
 from board import results
 from runner import jobs, snapshots, verification
@@ -131,7 +132,7 @@ def _promote(site: Site, session: Session, row: JobRow) -> str:
     path = f"{row.run_prefix}/{_RESULT}"
     text = serialise(_frontmatter(site, session, row), _body(row))
     site.buckets(session).apply(bucket, [Put(path, text.encode(), "text/markdown; charset=utf-8")])
-    owner = Caller(user=row.user, is_organizer=False, token_id="runner")  # noqa: S106 - a name in the audit log
+    owner = Caller(row.user, "runner", proof=Proof.SERVER)
     filename = results.post(site, session, owner, f"{bucket.uri}/{path}").filename
     verification.open_for(site, session, filename)
     return filename

@@ -37,12 +37,12 @@ def open_for(site: Site, session: Session, result_filename: str) -> None:
         return
     source = results.find_submission(site, session, result_filename)
     if source is None:
-        _leave_pending(site, session, result_filename, _NO_SUBMISSION)
+        leave_pending(site, session, result_filename, _NO_SUBMISSION)
         return
     try:
         snapshot = snapshots.take(site, session, source)
     except PaddockError as error:
-        _leave_pending(site, session, result_filename, f"The submission can't be run: {error.message}")
+        leave_pending(site, session, result_filename, f"The submission can't be run: {error.message}")
         return
     volley = volleys.enter(
         site,
@@ -68,7 +68,7 @@ def start(site: Site, session: Session, volley: VolleyRow) -> None:
     earlier = [volleys.outcome_of(draw) for draw in volleys.earlier_draws(site, session, volley)]
     is_drawn = sum(draw.is_measured or draw.fault is Fault.SUBMISSION for draw in earlier) >= volley.planned
     if reason := _obstacle(site, session, volley, is_drawn=is_drawn):
-        _leave_pending(site, session, volley.result, reason)
+        leave_pending(site, session, volley.result, reason)
         return
     volley.state = volleys.OPEN
     session.add(volley)
@@ -77,7 +77,7 @@ def start(site: Site, session: Session, volley: VolleyRow) -> None:
         _conclude(site, session, volley, [])
         return
     volleys.queue_draws(site, session, volley)
-    _leave_pending(site, session, volley.result, f"{volley.planned} draws on the private prompts are queued.")
+    leave_pending(site, session, volley.result, f"{volley.planned} draws on the private prompts are queued.")
 
 
 def _obstacle(site: Site, session: Session, volley: VolleyRow, *, is_drawn: bool) -> str:
@@ -101,7 +101,12 @@ def _obstacle(site: Site, session: Session, volley: VolleyRow, *, is_drawn: bool
     return ""
 
 
-def _leave_pending(site: Site, session: Session, filename: str, reason: str) -> None:
+def leave_pending(site: Site, session: Session, filename: str, reason: str) -> None:
+    """Record that a result has no verdict yet, and why; the same reason again changes nothing.
+
+    Raises:
+        ResultNotFound: there is no result of that name.
+    """
     row = results.get_row(session, filename)
     if (row.verification, row.reason) == (verdicts.State.PENDING, reason):
         return
@@ -130,7 +135,7 @@ def _conclude(site: Site, session: Session, volley: VolleyRow, draws: Sequence[J
     if cap is None:
         volley.state = verdicts.State.INCONCLUSIVE.value
         session.add(volley)
-        _leave_pending(site, session, volley.result, "The private reference records vanished while it was measured.")
+        leave_pending(site, session, volley.result, "The private reference records vanished while it was measured.")
         return
     verdict = gates.judge(
         [volleys.outcome_of(draw) for draw in draws],

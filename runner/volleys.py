@@ -6,6 +6,7 @@ import math
 
 from sqlmodel import Session, col, select
 
+from runner import queue
 from runner.gates import Outcome
 from runner.rows import JobRow, VolleyRow
 from runner.states import ENDED, Fault, State
@@ -15,6 +16,8 @@ from storage.site import Site
 WAITING = "waiting"
 """The content is kept; its draws are queued once nothing stands in the way any more."""
 OPEN = "open"
+WITHDRAWN = "withdrawn"
+"""The result was taken back before a draw had started."""
 MOST_REPLACED = 2
 """Draws of one volley that are drawn anew when they failed through us."""
 
@@ -71,13 +74,15 @@ def add_draw(site: Site, session: Session, volley: VolleyRow, draw: int) -> JobR
     )
     session.add(row)
     session.flush()
+    queue.announce(session, row)
     return row
 
 
 def find_unfinished(session: Session, result: str) -> VolleyRow | None:
-    """Return the volley of a result that waits or still has draws to come, or None."""
+    """Return the volley of a result that waits or still has draws to come, or None; nobody else can change it."""
     unfinished = col(VolleyRow.state).in_((WAITING, OPEN))
-    return session.exec(select(VolleyRow).where(VolleyRow.result == result, unfinished)).first()
+    asked = select(VolleyRow).where(VolleyRow.result == result, unfinished)
+    return session.exec(asked.with_for_update()).first()
 
 
 def find_sibling(session: Session, volley: VolleyRow) -> VolleyRow | None:
@@ -106,7 +111,7 @@ def earlier_draws(site: Site, session: Session, volley: VolleyRow) -> list[JobRo
             VolleyRow.id != volley.id,
             VolleyRow.rule_version == volley.rule_version,
             JobRow.hardware == site.challenge.hardware,
-            col(VolleyRow.state).not_in((WAITING, OPEN)),
+            col(VolleyRow.state).not_in((WAITING, OPEN, WITHDRAWN)),
             col(JobRow.state).in_(sorted(ENDED)),
         )
         .order_by(col(JobRow.created_at), col(JobRow.draw))

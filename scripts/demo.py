@@ -90,8 +90,8 @@ def prepare() -> Path:
     run(BIN / "paddock", "references", "--model", DEMO / "model", "--data", data, "--challenge", CHALLENGE)
     mine = WORK / "mine"
     shutil.rmtree(mine, ignore_errors=True)
-    shutil.copytree(ROOT / "submissions" / "plain-vllm", mine)
-    shutil.copytree(DEMO / "model", mine / "model")
+    stack = SERVER_ENV / "bin" / "paddock-stack"
+    run(stack, "submission", "exact-bf16", mine, "--configuration-only", "--weights", DEMO / "model")
     return data
 
 
@@ -163,8 +163,8 @@ def main_job(url: str, data: Path) -> dict[str, Any]:
 
     post = WORK / "result.md"
     post.write_text(
-        f"---\ntps: {summary['tps']:.3f}\nppl: {summary['ppl']:.5f}\nmethod: plain vLLM on the CPU\nstatus: agent-run\n"
-        f"description: The bundled plain submission, untouched.\nsubmission: hf://buckets/{BUCKET}/{prefix}\n"
+        f"---\ntps: {summary['tps']:.3f}\nppl: {summary['ppl']:.5f}\nmethod: exact-bf16 on the CPU\nstatus: agent-run\n"
+        f"description: The bundled submission exact-bf16, untouched.\nsubmission: hf://buckets/{BUCKET}/{prefix}\n"
         f"artifacts: hf://buckets/{BUCKET}/runs/first\n---\nOne run of the bundled submission, nothing tuned yet.\n"
     )
     hf("buckets", "cp", post, f"hf://buckets/{BUCKET}/results/first.md")

@@ -12,6 +12,7 @@ say() { printf '== %s\n' "$*"; }
 present() { # is the Debian package's program or library there, wherever it came from?
   case $1 in
     bubblewrap) command -v bwrap ;;
+    postgresql) compgen -G '/usr/lib/postgresql/*/bin/initdb' ;;
     lib*1) ldconfig -p | grep -F "${1%1}.so.1" ;;
     *) command -v "$1" ;;
   esac >/dev/null 2>&1
@@ -19,7 +20,7 @@ present() { # is the Debian package's program or library there, wherever it came
 
 install_debian() {
   if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
-    say "not root: please install $* yourself (sandbox, vLLM or browser tests need them)"
+    say "not root: please install $* yourself (sandbox, vLLM or tests need them)"
     return 0
   fi
   say "Debian packages: $*"

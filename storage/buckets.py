@@ -1,7 +1,8 @@
 """The BucketStore contract: named buckets of whole files, on any backend.
 
 A store is bound to an open database session. `apply` is atomic for its whole batch within that
-session's transaction: nothing is visible to anyone before the entry point commits.
+session's transaction, over several buckets too: nothing is visible to anyone before the entry point commits.
+(`storage.hub.buckets` says how much of that a Hub can hold.)
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,11 +11,27 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
-from storage.errors import NotFound
+from storage.errors import Conflict, NotFound
 from storage.paths import BucketName
 
 SYSTEM = "system"
 """Owner of the central and the audit bucket; no person can hold this name."""
+
+
+HANDSHAKE = ".bucket-sync-handshake"
+"""A file in which the owner of a scratch bucket names themselves; nobody else can write it."""
+
+
+class BucketExists(Conflict):
+    """A bucket of that name is there already."""
+
+    code = "BUCKET_EXISTS"
+
+
+class NameTaken(Conflict):
+    """A file there has the same name but for case, or is a folder where a file is to be, or the other way round."""
+
+    code = "NAME_TAKEN"
 
 
 class BucketNotFound(NotFound):
@@ -126,6 +143,9 @@ class BucketStore(Protocol):
     def apply(self, name: BucketName, changes: Sequence[Change]) -> None:
         """Make all changes or, if any raises, none (the caller rolls its transaction back).
 
+        Names that differ only by case or Unicode form, and a file of the name of a folder, can't lie side by side,
+        unless the same batch deletes the one that is there.
+
         Raises:
-            InvalidPath, FileNotInBucket, BucketNotFound: named by the first change that can't be made.
+            InvalidPath, NameTaken, FileNotInBucket, BucketNotFound: named by the first change that can't be made.
         """

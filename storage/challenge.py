@@ -81,16 +81,42 @@ class Verification(_Part):
     rule_version: int = 1
 
 
-class Limits(_Part):
-    """Budgets; windows are sliding."""
+class Storage(_Part):
+    """Where buckets lie: `local`, or `hub` at `endpoint` (empty: the public one).
 
-    promotions_per_min: int = 20
+    The Hub's token comes from the environment variable named here, never from a file.
+    """
+
+    backend: Literal["local", "hub"] = "local"
+    endpoint: str = ""
+    token_variable: str = "PADDOCK_HUB_TOKEN"  # noqa: S105 - a name, no secret
+
+    @property
+    def address(self) -> str:
+        """The Hub's address, without a slash at the end."""
+        return self.endpoint.rstrip("/") or "https://huggingface.co"
+
+
+class Limits(_Part):
+    """Budgets; windows are sliding. `buckets_per_user` caps how many names one person can take.
+
+    A bucket promotes `promotions_burst` records in any `promotions_burst_seconds` and `promotions_per_min` in any
+    minute. `bucket_…` are what one person's buckets may hold together; 0 is no limit.
+    """
+
+    promotions_burst: int = Field(default=20, ge=0)
+    promotions_burst_seconds: int = Field(default=10, ge=1, le=60)
+    promotions_per_min: int = 60
+    bucket_bytes: int = Field(default=0, ge=0)
+    bucket_stored_bytes: int = Field(default=0, ge=0)
+    bucket_files: int = Field(default=0, ge=0)
     raw_posts_per_min: int = 5
     raw_posts_per_hour: int = 30
     registrations_per_min: int = 3
     runs_per_agent_per_day: int = 5
     runs_per_user_per_day: int = 20
     verifications_per_user_per_day: int = 20
+    buckets_per_user: int = 20
 
 
 class Challenge(_Part):
@@ -115,6 +141,7 @@ class Challenge(_Part):
     prompts: PromptSets
     verification: Verification = Verification()
     limits: Limits = Limits()
+    storage: Storage = Storage()
     root: Path = Field(default=Path(), exclude=True)
 
     @model_validator(mode="after")

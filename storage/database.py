@@ -5,14 +5,14 @@ writes; a reading session never blocks a writer.
 """
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from alembic import command
 from alembic.config import Config
-from sqlalchemy import Engine, create_engine, event
+from sqlalchemy import Engine, create_engine, event, text
 from sqlalchemy.engine import URL, Connection, make_url
 from sqlalchemy.exc import ArgumentError
 from sqlmodel import Session
@@ -42,11 +42,13 @@ def make_engine(url: str) -> Engine:
 
 
 def _engine(parsed: URL, url: str) -> Engine:
+    """Open it; what statements are given is never part of an error, which a log would keep."""
     if parsed.get_backend_name() != "sqlite":
-        return create_engine(url, pool_pre_ping=True)
+        return create_engine(url, pool_pre_ping=True, hide_parameters=True)
     if parsed.database:
         Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
-    engine = create_engine(url, connect_args={"check_same_thread": False, "timeout": _BUSY_TIMEOUT_MS / 1000})
+    connect_args = {"check_same_thread": False, "timeout": _BUSY_TIMEOUT_MS / 1000}
+    engine = create_engine(url, connect_args=connect_args, hide_parameters=True)
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     return engine
@@ -75,6 +77,16 @@ def writing(engine: Engine) -> Iterator[Session]:
     """Open a session that commits at the end of the block, or rolls back if the block raises."""
     with Session(engine.execution_options(paddock_writes=True)) as session, session.begin():
         yield session
+
+
+def hold(session: Session, names: Iterable[str]) -> None:
+    """Keep every other writer of these names waiting until the transaction ends.
+
+    SQLite's writing session holds the whole database anyway.
+    """
+    if session.get_bind().dialect.name == "postgresql":
+        for name in sorted(names):
+            session.execute(text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))"), {"name": name})
 
 
 def alembic_config(engine: Engine) -> Config:

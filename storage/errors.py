@@ -101,6 +101,12 @@ class Unavailable(PaddockError):
     code = "UNAVAILABLE"
 
 
+class BadGateway(PaddockError):
+    """What this call was to start could not be started; nothing was kept."""
+
+    code = "BAD_GATEWAY"
+
+
 class Corrupt(PaddockError):
     """Stored bytes no longer match their digest. Nothing wrong is handed out."""
 

@@ -33,6 +33,8 @@ MAX_DIGITS = 40
 _FENCE = re.compile(r"^---[ \t]*(?:\n|\Z)", re.MULTILINE)
 _DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?", re.ASCII)
 _LEADING_ZERO = re.compile(r"[-+]?0[0-9][0-9.]*", re.ASCII)
+_NUMBER_ELSEWHERE = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|0o[0-7]+", re.ASCII)
+"""What a reader of YAML 1.2 takes for a number; such text is stored in quotes, so that it stays text for all."""
 _LINE_BREAK = re.compile("[\n\r\x85\u2028\u2029]")
 _WORDS: dict[str, Value] = {"true": True, "false": False, "null": None, "": None}
 _NUMBER_TAGS = {"tag:yaml.org,2002:int", "tag:yaml.org,2002:float"}
@@ -203,7 +205,8 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    style = '"' if _LINE_BREAK.search(text) else "'" if _LEADING_ZERO.fullmatch(text) else None
+    is_number = _LEADING_ZERO.fullmatch(text) or _NUMBER_ELSEWHERE.fullmatch(text)
+    style = '"' if _LINE_BREAK.search(text) else "'" if is_number else None
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 

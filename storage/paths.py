@@ -75,6 +75,17 @@ def check_path(path: str, *, dot_led: bool = False) -> str:
     return path
 
 
+def fold(path: str) -> str:
+    """Return what paths have in common that a Mac's or Windows' disk takes for one: case and Unicode form put aside."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFD", path).casefold())
+
+
+def parents(path: str) -> list[str]:
+    """List the folders that a path lies in, the outermost first."""
+    parts = path.split("/")
+    return ["/".join(parts[:end]) for end in range(1, len(parts))]
+
+
 def _path_fault(path: str, *, dot_led: bool) -> str | None:
     try:
         too_long = len(path.encode()) > MAX_PATH_BYTES

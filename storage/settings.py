@@ -4,10 +4,11 @@ The environment variable of a row is `PADDOCK_` and its name in capitals. What b
 than to a machine stands in `challenge.toml` (`storage.challenge`).
 """
 
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from storage.errors import Invalid
@@ -42,7 +43,17 @@ class Settings(BaseSettings):
     public_url: Annotated[
         str, _row("URL", "Address used in texts the server writes; empty means the one the client used.")
     ] = ""
-    trusted_proxies: Annotated[str, _row("addresses", "Proxies whose X-Forwarded-* is believed, comma separated.")] = ""
+    trusted_proxies: Annotated[
+        str, _row("addresses", "Proxies (addresses or CIDR) whose X-Forwarded-* is believed, comma separated.")
+    ] = ""
+    allowed_hosts: Annotated[
+        str,
+        _row(
+            "hosts",
+            "More names the server answers to, comma separated, * for any. It always answers to localhost, the address "
+            "it listens on or was reached at, and public_url's host.",
+        ),
+    ] = ""
     server_env: Annotated[Path, _row("path", "Python environment that submissions are served in (vLLM).")] = (
         _ROOT / ".server-env"
     )
@@ -64,6 +75,9 @@ class Settings(BaseSettings):
     )
     max_sync_bytes: Annotated[int, _Count, _row("bytes", "Largest submission or sync.")] = 5_000_000_000
     max_sync_files: Annotated[int, _Count, _row("files", "Most files in a submission or sync.")] = 10_000
+    store_token_life: Annotated[
+        float, _Positive, _row("s", "Life of an access token of the store; clients renew theirs in time.")
+    ] = 3600.0
     expand_limit: Annotated[int, _Count, _row("records", "Largest page of a listing with `expand`.")] = 100
 
     @property
@@ -75,6 +89,21 @@ class Settings(BaseSettings):
     def trusted_users(self) -> frozenset[str]:
         """Names in `trusted_submitters`."""
         return frozenset(name.strip() for name in self.trusted_submitters.split(",") if name.strip())
+
+    @property
+    def proxy_networks(self) -> tuple[IPv4Network | IPv6Network, ...]:
+        """Addresses in `trusted_proxies`."""
+        return _networks(self.trusted_proxies)
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _are_addresses(cls, text: str) -> str:
+        _networks(text)
+        return text
+
+
+def _networks(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
+    return tuple(ip_network(part.strip(), strict=False) for part in text.split(",") if part.strip())
 
 
 def load(**given: object) -> Settings:

@@ -6,15 +6,19 @@ from sqlmodel import Session
 
 from agents import accounts
 from agents.registrations import HANDSHAKE, Application, register
+from agents.roles import Role
+from agents.scopes import ALL, DEFAULT
 from agents.tokens import Caller, authenticate, issue
 from storage.buckets import Put
 from storage.site import Site
 
 
-def add_person(site: Site, session: Session, name: str, *, is_organizer: bool = False) -> str:
-    """Add a person and return a token of theirs."""
-    accounts.add(session, name, organizer=is_organizer, now=site.clock())
-    return issue(session, name, secret=site.secret, now=site.clock())
+def add_person(site: Site, session: Session, name: str, *, is_organizer: bool = False, role: Role = Role.PERSON) -> str:
+    """Add a person and return a token of theirs, an operator's with every scope."""
+    role = Role.ORGANIZER if is_organizer else role
+    accounts.add(session, name, role=role, now=site.clock())
+    scopes = ALL if role == Role.OPERATOR else DEFAULT
+    return issue(session, name, secret=site.secret, now=site.clock(), scopes=scopes)
 
 
 def caller_of(site: Site, session: Session, token: str) -> Caller:

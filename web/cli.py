@@ -5,21 +5,19 @@ from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
-from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 from sqlalchemy.exc import DBAPIError
 
-from agents import accounts, tokens
 from board import reindex as index
 from runner import prompt_sets, worker
 from storage import settings as rows
 from storage.database import writing
 from storage.errors import PaddockError
-from storage.settings import Settings
-from storage.site import Site, open_site
 from web import doctor as checks
 from web import serving
+from web.commands import mcp, people, quota, record, store
+from web.commands.site import Data, Race, err, open_here, out
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -27,24 +25,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Run a race: board, buckets and runner in one place.",
 )
-user = typer.Typer(no_args_is_help=True, help="People's accounts.")
-token = typer.Typer(no_args_is_help=True, help="Bearer tokens.")
-app.add_typer(user, name="user")
-app.add_typer(token, name="token")
-
-Data = Annotated[Path | None, typer.Option("--data", help="Data folder; default PADDOCK_DATA.")]
-Race = Annotated[Path | None, typer.Option("--challenge", help="The race's file; default PADDOCK_CHALLENGE.")]
-out = Console(highlight=False, markup=False, soft_wrap=True)
-err = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
-
-
-def _settings(data: Path | None, challenge: Path | None, **more: object) -> Settings:
-    given = {"data": data, "challenge": challenge, **more}
-    return rows.load(**{key: value for key, value in given.items() if value is not None})
-
-
-def _open(data: Path | None, challenge: Path | None = None, **more: object) -> Site:
-    return open_site(_settings(data, challenge, **more))
+app.add_typer(people.user, name="user")
+app.add_typer(people.token, name="token")
+app.add_typer(people.browser_session, name="session")
+app.add_typer(quota.quota, name="quota")
+app.add_typer(store.app)
+app.add_typer(record.app)
+app.add_typer(mcp.app)
 
 
 @app.command()
@@ -56,7 +43,7 @@ def serve(
     worker: Annotated[bool, typer.Option(help="Also run submissions on this machine.")] = True,
 ) -> None:
     """Migrate the database, then run web, worker and ticks until interrupted."""
-    serving.serve(_open(data, challenge, host=host, port=port), with_worker=worker)
+    serving.serve(open_here(data, challenge, host=host, port=port), with_worker=worker)
 
 
 @app.command("worker")
@@ -66,33 +53,7 @@ def run_worker(
     lifeline_fd: Annotated[int | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Run submissions until interrupted."""
-    worker.main(_open(data, challenge), lifeline_fd)
-
-
-@user.command("add")
-def add_user(
-    name: str,
-    data: Data = None,
-    challenge: Race = None,
-    organizer: Annotated[
-        bool, typer.Option("--organizer", help="May broadcast and cancel anybody's benchmark.")
-    ] = False,
-) -> None:
-    """Make an account and print its token, which can't be shown again. For an existing account: one more token."""
-    site = _open(data, challenge)
-    with writing(site.engine) as session:
-        accounts.add(session, name, organizer=organizer, now=site.clock())
-        fresh = tokens.issue(session, name, secret=site.secret, now=site.clock())
-    print(fresh)  # noqa: T201  (plain, so that TOKEN=$(paddock user add NAME) works)
-
-
-@token.command("revoke")
-def revoke_token(token: str, data: Data = None, challenge: Race = None) -> None:
-    """Revoke a token, named by itself or by its id, at once."""
-    site = _open(data, challenge)
-    with writing(site.engine) as session:
-        row = tokens.revoke(session, token, secret=site.secret, now=site.clock())
-        out.print(f"Token {row.id} of {row.user} is revoked.")
+    worker.main(open_here(data, challenge), lifeline_fd)
 
 
 @app.command()
@@ -102,7 +63,7 @@ def reindex(
     check: Annotated[bool, typer.Option("--check", help="Only compare; exit 1 if index and files differ.")] = False,
 ) -> None:
     """Rebuild every board row from the files of the central bucket."""
-    site = _open(data, challenge)
+    site = open_here(data, challenge)
     if check:
         with writing(site.engine) as session:  # nothing is changed; a reader could not hold back the server's writes
             differences = index.check(site, session)
@@ -123,14 +84,14 @@ def references(
     dtype: Annotated[str, typer.Option(help="float32 or bfloat16.")] = "float32",
 ) -> None:
     """Make the reference token records of the public and the private prompts with the server environment."""
-    for line in prompt_sets.make_references(_open(data, challenge), model, device=device, dtype=dtype):
+    for line in prompt_sets.make_references(open_here(data, challenge), model, device=device, dtype=dtype):
         out.print(line)
 
 
 @app.command()
 def doctor(data: Data = None, challenge: Race = None) -> None:
     """Say what this machine has for running a race and what is missing."""
-    findings = checks.examine(_open(data, challenge))
+    findings = checks.examine(open_here(data, challenge))
     for finding in findings:
         out.print(f"{'ok     ' if finding.ok else 'MISSING'}  {finding.what}: {finding.detail}")
     raise typer.Exit(0 if all(finding.ok for finding in findings) else 1)

@@ -14,14 +14,15 @@ _PAGE = """<!doctype html>
 <script src="/static/swagger/swagger-ui-bundle.js"></script>
 <script src="/static/swagger/start.js"></script></body></html>
 """
-# Swagger UI sets styles on its own elements; nothing that users write is ever shown on this page.
+# Its own pictures are data: addresses in its stylesheet; the styles it sets on elements go through the CSSOM, which
+# a policy without 'unsafe-inline' lets through.
 _POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
-    "connect-src 'self'; frame-ancestors 'none'; base-uri 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'none'; frame-ancestors 'none'; base-uri 'none'"
 )
 
 
 @router.get("/docs")
 def docs(_request: Request) -> HTMLResponse:
     """Show the API's own documentation."""
-    return HTMLResponse(_PAGE, headers={"Content-Security-Policy": _POLICY})
+    return HTMLResponse(_PAGE, headers={"Content-Security-Policy": _POLICY, "X-Content-Type-Options": "nosniff"})

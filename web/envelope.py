@@ -1,14 +1,25 @@
 """What every answer of the application has, whichever route or library made it.
 
 HEAD is GET without the body, and a body over a route's limit is refused in the one shape of an error: FastAPI
-answers both by itself in another way.
+answers both by itself in another way. A token in an address is refused unread. What is left of a budget that a
+call spent stands in headers.
 """
 
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from agents.limits import Level, tightest
 from web.errors import TOO_LARGE, body_of
+from web.redaction import holds_token
 
+HEAD = "paddock.head"
+"""In the scope of a request that asked for no body: an endless one need not be made."""
+
+_TOKEN_IN_URL = (
+    "TOKEN_IN_URL",
+    "A token stands in the address of this call, where logs and histories keep it; nothing was done.",
+    "Send it as 'Authorization: Bearer <token>', and replace this one: paddock token rotate, or /account.",
+)
 _OWN_HEADS = ("/buckets/", "/static/")
 """Where HEAD has routes of its own."""
 
@@ -24,9 +35,11 @@ class Envelope:
         """Answer one request."""
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
+        if holds_token(scope["path"], scope["query_string"]):
+            return await JSONResponse(body_of(*_TOKEN_IN_URL), 400)(scope, receive, send)
         if scope["method"] == "HEAD" and not scope["path"].startswith(_OWN_HEADS):
-            scope, send = {**scope, "method": "GET"}, _without_body(send)
-        return await self._app(scope, receive, _with_own_refusal(scope, receive, send))
+            scope, send = {**scope, "method": "GET", HEAD: True}, _without_body(send)
+        return await self._app(scope, receive, _with_own_refusal(scope, receive, _with_limits(scope, send)))
 
 
 def _without_body(send: Send) -> Send:
@@ -34,6 +47,28 @@ def _without_body(send: Send) -> Send:
         await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
 
     return forward
+
+
+def _with_limits(scope: Scope, send: Send) -> Send:
+    """Say on every answer to a call that spends a budget what is left of the scarcest one.
+
+    `X-RateLimit-Limit` and `-Remaining` count uses, `-Reset` whole seconds until the oldest use comes back. Any other
+    refusal than of the budget itself spends nothing, and says nothing.
+    """
+
+    async def forward(message: Message) -> None:
+        if message["type"] == "http.response.start" and (message["status"] < 300 or message["status"] == 429):
+            found = tightest(scope.get("state", {}).get("spent", {}))
+            if found is not None:
+                message = {**message, "headers": [*message["headers"], *_limit_headers(found)]}
+        await send(message)
+
+    return forward
+
+
+def _limit_headers(found: Level) -> list[tuple[bytes, bytes]]:
+    said = {b"x-ratelimit-limit": found.window.limit, b"x-ratelimit-remaining": found.remaining}
+    return [(name, str(value).encode()) for name, value in {**said, b"x-ratelimit-reset": found.reset_s}.items()]
 
 
 def _with_own_refusal(scope: Scope, receive: Receive, send: Send) -> Send:

@@ -1,39 +1,23 @@
-"""One table from kinds of failure to HTTP statuses, and the one JSON shape of an error."""
+"""Failures as answers: the status of their kind (`web.statuses`), and the one JSON shape of an error."""
 
 from collections.abc import Mapping
+from urllib.parse import urlencode
 
 from fastapi import FastAPI, Request, Response
 from fastapi.encoders import jsonable_encoder
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, RedirectResponse
 from sqlalchemy.exc import DataError, OperationalError
 from starlette.exceptions import HTTPException
 
 from storage import errors
-from web.pages.failure import failure_page
-
-STATUS: dict[type[errors.PaddockError], int] = {
-    errors.Invalid: 400,
-    errors.Malformed: 422,
-    errors.Unauthorized: 401,
-    errors.Forbidden: 403,
-    errors.NotFound: 404,
-    errors.Conflict: 409,
-    errors.PreconditionFailed: 412,
-    errors.TooLarge: 413,
-    errors.TooMany: 429,
-    errors.Unavailable: 503,
-    errors.Corrupt: 500,
-    errors.PaddockError: 500,
-}
+from web.methods import allowed_methods
+from web.pages.failure import failure_page, wants_page
+from web.sessions import SignInNeeded
+from web.statuses import status_of
 
 TOO_LARGE = ("SYNC_TOO_LARGE", "The body is larger than this call takes; nothing of it was kept.")
 """Code and message of a body that is refused unread."""
-
-
-def status_of(error: errors.PaddockError) -> int:
-    """Find the HTTP status of a failure by its kind."""
-    return next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
 
 
 def body_of(code: str, message: str, hint: str | None = None) -> dict[str, dict[str, str]]:
@@ -56,6 +40,8 @@ def _answer(
 
 
 def _paddock(request: Request, error: errors.PaddockError) -> Response:
+    if isinstance(error, SignInNeeded) and request.method == "GET" and wants_page(request):
+        return RedirectResponse(f"/signin?{urlencode({'next': request.url.path})}", 303)
     headers = {"Retry-After": str(error.retry_after_s)} if isinstance(error, errors.TooMany) else {}
     if isinstance(error, errors.Unauthorized):
         headers["WWW-Authenticate"] = "Bearer"
@@ -82,7 +68,8 @@ def _http(request: Request, error: HTTPException) -> Response:
     if error.status_code == 413:
         return _answer(request, 413, *TOO_LARGE)
     code = {404: "NOT_FOUND", 405: "METHOD_NOT_ALLOWED", 401: "UNAUTHORIZED"}.get(error.status_code, "INVALID_REQUEST")
-    return _answer(request, error.status_code, code, str(error.detail), headers=error.headers)
+    headers = {"Allow": allowed_methods(request)} if error.status_code == 405 else error.headers
+    return _answer(request, error.status_code, code, str(error.detail), headers=headers)
 
 
 def _database(request: Request, _error: OperationalError) -> Response:

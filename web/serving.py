@@ -11,9 +11,12 @@ from contextlib import contextmanager, suppress
 
 import uvicorn
 
+from board import onboarding
 from runner import prompt_sets, schedule
+from storage.database import writing
 from storage.site import Site
 from web.app import create_app
+from web.redaction import redact_logs
 
 _log = logging.getLogger(__name__)
 _GRACE_S = 20
@@ -26,24 +29,35 @@ def serve(site: Site, *, with_worker: bool) -> None:
     Raises:
         OSError: the address can't be had. Nothing was started.
     """
+    redact_logs()
     settings = site.settings
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     with socket.create_server((settings.host, settings.port), family=family, backlog=2048) as listener:
         prompt_sets.ensure_private(site)
+        with writing(site.engine) as session:
+            onboarding.refresh(site, session)
         with schedule.ticking(site), _worker(site, with_worker), suppress(KeyboardInterrupt):
-            uvicorn.Server(_config(site)).run(sockets=[listener])
+            Server(server_config(site)).run(sockets=[listener])
 
 
-def _config(site: Site) -> uvicorn.Config:
-    settings = site.settings
+class Server(uvicorn.Server):
+    """Ends the streams of events first: they would outlast every other answer."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop serving."""
+        self.config.app.state.live.close()  # type: ignore[union-attr]  # what `create_app` made
+        await super().shutdown(sockets)
+
+
+def server_config(site: Site) -> uvicorn.Config:
+    """Configure the server of a site."""
     return uvicorn.Config(
         create_app(site),
         log_level="warning",
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=5,
-        proxy_headers=bool(settings.trusted_proxies),
-        forwarded_allow_ips=settings.trusted_proxies or "127.0.0.1",
+        proxy_headers=False,  # `web.proxies` reads them: it knows hosts and ports, too
     )
 
 

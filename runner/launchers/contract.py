@@ -5,13 +5,17 @@ process of the submission behind. A failure that is the submission's raises `Sub
 is raised is an incident of ours.
 """
 
-from collections.abc import Callable, Mapping
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from runner.manifests import Manifest
-from storage.errors import NotFound
+from storage.errors import BadGateway, Corrupt, NotFound
+
+_log = logging.getLogger(__name__)
 
 KeepGoing = Callable[[], None]
 """Called often while something is waited for; it raises when the job was cancelled, timed out or lost."""
@@ -21,6 +25,28 @@ class JobsDisabled(NotFound):
     """Submissions of this user, or of anybody, aren't run on this machine; the message says what is missing."""
 
     code = "JOBS_DISABLED"
+
+
+class JobLaunchFailed(BadGateway):
+    """A run could not be started for a reason of ours; nothing was queued and nothing spent."""
+
+    code = "JOB_LAUNCH_FAILED"
+
+
+@contextmanager
+def launching() -> Iterator[None]:
+    """Make a fault of the disk or the store, met while a run is being queued, one that its owner can act on.
+
+    Raises:
+        JobLaunchFailed: there was one; the caller rolls back.
+    """
+    try:
+        yield
+    except (OSError, Corrupt) as error:
+        _log.exception("a run could not be queued")
+        raise JobLaunchFailed(
+            "The run could not be started; nothing was queued and nothing spent.", hint="Try again in a few minutes."
+        ) from error
 
 
 class SubmissionFailed(Exception):

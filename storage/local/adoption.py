@@ -13,12 +13,15 @@ from typing import Any
 from sqlmodel import col, select
 
 from storage.errors import InvalidPath
-from storage.local import changing, claims, contents, listing, upserts
+from storage.local import changing, claims, contents, listing, names, upserts
 from storage.local.buckets import LocalBuckets
 from storage.local.claims import Claimed
 from storage.local.contents import EMPTY
+from storage.local.names import Leaves
 from storage.local.rows import FileRow
 from storage.paths import BucketName, check_path
+from storage.quota_admission import Admission
+from storage.quota_limits import ByteLimits
 
 
 @dataclass(frozen=True)
@@ -60,13 +63,24 @@ class Refusal:
 
 
 def apply_each(
-    store: LocalBuckets, name: BucketName, operations: Sequence[Operation], *, may_read: Callable[[BucketName], bool]
+    store: LocalBuckets,
+    name: BucketName,
+    operations: Sequence[Operation],
+    *,
+    may_read: Callable[[BucketName], bool],
+    limits_of: Callable[[str], ByteLimits],
 ) -> list[Refusal]:
     """Do what can be done, in order, and return a refusal for everything else."""
-    target = _Target(store, store.id_of(name), store.now())
+    target = _target(store, name, operations, limits_of)
     refusals: list[Refusal] = []
+    deletions = {each.path: index for index, each in enumerate(operations) if isinstance(each, Remove)}
+    done = 0
     for _, run in groupby(operations, key=_run_key):
-        clean = [operation for operation in run if _is_clean(operation.path, refusals)]
+        some = list(run)
+        done += len(some)
+        clean = [operation for operation in some if _is_clean(operation.path, refusals)]
+        if not isinstance(some[0], Remove):
+            clean = _nameable(target, clean, refusals, leaves=names.later(deletions, done))
         if not clean:
             continue
         if isinstance(clean[0], Add):
@@ -84,6 +98,29 @@ class _Target:
     store: LocalBuckets
     bucket_id: int
     now: datetime
+    admission: Admission
+
+
+def _target(
+    store: LocalBuckets, name: BucketName, operations: Sequence[Operation], limits_of: Callable[[str], ByteLimits]
+) -> _Target:
+    bucket_id = store.id_of(name)
+    last = {operation.path: operation for operation in operations}
+    leaving = [path for path, operation in last.items() if isinstance(operation, Remove)]
+
+    def held(paths: Sequence[str]) -> dict[str, tuple[str, int]]:
+        there = listing.files_at(store.session, bucket_id, paths)
+        return {file.path: (file.digest, file.size) for file in there}
+
+    admission = Admission(store.session, bucket_id, limits_of, held=held, leaving=leaving)
+    return _Target(store, bucket_id, store.now(), admission)
+
+
+def _place(target: _Target, rows: Sequence[dict[str, Any]]) -> list[Refusal]:
+    """Write the rows that their owner's quota has room for."""
+    admitted = target.admission.admit(rows)
+    changing.place(target.store.session, target.bucket_id, admitted.rows, now=target.now)
+    return [Refusal(path, reason) for path, reason in admitted.refused]
 
 
 def _run_key(operation: Operation) -> tuple[object, ...]:
@@ -99,28 +136,40 @@ def _is_clean(path: str, refusals: list[Refusal]) -> bool:
     return True
 
 
+def _nameable(
+    target: _Target, operations: Sequence[Operation], refusals: list[Refusal], *, leaves: Leaves
+) -> list[Operation]:
+    """Return those operations whose names may stand side by side with what is there."""
+    paths = [operation.path for operation in operations]
+    faults = names.collisions(target.store.session, target.bucket_id, paths, leaves=leaves)
+    refusals += [Refusal(path, reason) for path, reason in faults.items()]
+    return [operation for operation in operations if operation.path not in faults]
+
+
 def _add(target: _Target, adds: Sequence[Add]) -> list[Refusal]:
     digests = {add.digest for add in adds} - {EMPTY}
     session = target.store.session
     held = claims.held(session, target.bucket_id, Claimed.CONTENT, digests)
+    contents.mention(session, held, now=target.now)
     sizes = contents.sizes(session, held)
     rows = [_row(add, sizes[add.digest], add.mtime_ms, add.content_type) for add in adds if add.digest in sizes]
-    changing.place(session, target.bucket_id, rows, now=target.now)
     reason = "this content was not uploaded to this bucket"
-    return [Refusal(add.path, reason) for add in adds if add.digest not in sizes]
+    return _place(target, rows) + [Refusal(add.path, reason) for add in adds if add.digest not in sizes]
 
 
 def _borrow(target: _Target, copies: Sequence[Borrow], *, readable: bool) -> list[Refusal]:
     held = _held_by(target.store, copies[0].source, {copy.digest for copy in copies}) if readable else {}
+    contents.mention(target.store.session, held, now=target.now)
+    there = contents.sizes(target.store.session, held)
+    held = {digest: found for digest, found in held.items() if digest in there}  # what was damaged has no bytes
     now_ms = int(target.now.timestamp() * 1000)
     rows = [
         _row(copy, held[copy.digest][0], now_ms, copy.content_type or held[copy.digest][1])
         for copy in copies
         if copy.digest in held
     ]
-    changing.place(target.store.session, target.bucket_id, rows, now=target.now)
     reason = f"the bucket {copies[0].source} holds no such content, or you may not read it"
-    return [Refusal(copy.path, reason) for copy in copies if copy.digest not in held]
+    return _place(target, rows) + [Refusal(copy.path, reason) for copy in copies if copy.digest not in held]
 
 
 def _held_by(store: LocalBuckets, name: BucketName, digests: set[str]) -> dict[str, tuple[int, str | None]]:

@@ -20,27 +20,42 @@ class Blobs:
 
     @property
     def generation(self) -> str:
-        """Name this store's life: clients drop what they remember of uploads when it changes.
-
-        Remove the file `generation` when xorbs were lost or restored from an older backup.
-        """
+        """Name this store's life: clients drop what they remember of uploads when it changes."""
         file = self.folder / "generation"
         if not file.exists():
-            self._begin_generation(file)
+            with self._fresh_generation() as fresh, suppress(FileExistsError):  # another was first: its word stands
+                os.link(fresh, file)
+            _sync_folder(self.folder)
         return file.read_text("ascii")
 
-    def _begin_generation(self, file: Path) -> None:
-        with self.incoming() as fresh:
-            fresh.write(secrets.token_hex(6).encode())
-            fresh.flush()
-            os.fsync(fresh.fileno())
-            with suppress(FileExistsError):  # another process was first: its word stands
-                os.link(fresh.name, file)
+    def begin_generation(self) -> str:
+        """Start over in clients' eyes, as must be when xorbs were lost or restored from an older backup."""
+        with self._fresh_generation() as fresh:
+            fresh.replace(self.folder / "generation")
         _sync_folder(self.folder)
+        return self.generation
+
+    @contextmanager
+    def _fresh_generation(self) -> Iterator[Path]:
+        with self.incoming() as file:
+            file.write(secrets.token_hex(6).encode())
+            file.flush()
+            os.fsync(file.fileno())
+            yield Path(file.name)
 
     def path(self, digest: str) -> Path:
         """Say where the xorb of that name lies or would lie."""
         return self.folder / "xorbs" / digest[:2] / digest[2:4] / digest
+
+    def lacks(self, digest: str) -> bool:
+        """Tell whether a xorb's file is certainly not there; one that can't be looked at may be."""
+        try:
+            self.path(digest).stat()
+        except FileNotFoundError:
+            return True
+        except OSError:
+            return False
+        return False
 
     @contextmanager
     def incoming(self) -> Iterator[BinaryIO]:
@@ -63,11 +78,21 @@ class Blobs:
         for folder in (target.parent, *made):
             _sync_folder(folder)
 
+    def quarantine(self, digest: str) -> None:
+        """Move a xorb's file out of the way, to `quarantine/`, if there is one; an older one there is replaced."""
+        folder = self.folder / "quarantine"
+        made = _make_folders(folder)
+        with suppress(FileNotFoundError):
+            self.path(digest).replace(folder / digest)
+        for changed in (folder, *made):
+            _sync_folder(changed)
+
     def open(self, digest: str) -> BinaryIO:
         """Open a xorb for reading.
 
         Raises:
             Corrupt: its file is gone.
+            OSError: it can't be read, for another reason.
         """
         try:
             return self.path(digest).open("rb")

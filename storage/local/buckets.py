@@ -7,21 +7,16 @@ from datetime import datetime
 from sqlalchemy import delete, func
 from sqlmodel import Session, col, select
 
-from storage.buckets import Bucket, BucketNotFound, Change, FileNotInBucket, StoredFile
+from storage import quota_meter
+from storage.buckets import Bucket, BucketExists, BucketNotFound, Change, FileNotInBucket, StoredFile
 from storage.clock import Clock, utc_now
-from storage.errors import Conflict, TooLarge
+from storage.errors import TooLarge
 from storage.local import changing, contents, listing
 from storage.local.blobs import Blobs
 from storage.local.contents import Readable
 from storage.local.listing import Folder
 from storage.local.rows import BucketRow, ClaimRow, FileRow
 from storage.paths import BucketName, parse_bucket
-
-
-class BucketExists(Conflict):
-    """A bucket of that name is there already."""
-
-    code = "BUCKET_EXISTS"
 
 
 class LocalBuckets:
@@ -81,6 +76,10 @@ class LocalBuckets:
         )
         return [_bucket(row) for row in rows]
 
+    def count_of(self, owner: str) -> int:
+        """Count the buckets that somebody owns."""
+        return self.session.exec(select(func.count()).where(BucketRow.owner == owner)).one()
+
     def rename(self, name: BucketName, to: BucketName) -> Bucket:
         """Give a bucket another name; its files and what its writers proved stay with it.
 
@@ -114,6 +113,7 @@ class LocalBuckets:
             BucketNotFound: there is none.
         """
         row = self._existing(name)
+        quota_meter.close(self.session, row.id)
         for table in (FileRow, ClaimRow):
             self.session.execute(delete(table).where(col(table.bucket_id) == row.id))
         self.session.delete(row)
@@ -128,7 +128,8 @@ class LocalBuckets:
             .where(col(BucketRow.name).in_([str(name) for name in names]))
             .group_by(BucketRow.name)
         )
-        totals.update({parse_bucket(name): (size, count) for name, size, count in self.session.exec(query)})
+        # PostgreSQL adds bigints up to a Decimal.
+        totals.update({parse_bucket(name): (int(size), count) for name, size, count in self.session.exec(query)})
         return totals
 
     def stat(self, name: BucketName, path: str) -> StoredFile | None:

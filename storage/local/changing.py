@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import delete
 from sqlmodel import Session, col
 
-from storage.buckets import Change, Copy, FileNotInBucket, Put
-from storage.local import listing, upserts, writing
+from storage import quota_meter
+from storage.buckets import Change, Copy, Delete, FileNotInBucket, Put
+from storage.local import contents, listing, names, upserts, writing
 from storage.local.rows import FileRow
-from storage.paths import BucketName, check_path
+from storage.paths import BucketName, check_path, fold
+from storage.quota_meter import Delta
 
 if TYPE_CHECKING:
     from storage.local.buckets import LocalBuckets
@@ -21,13 +23,20 @@ def apply(store: "LocalBuckets", name: BucketName, changes: Sequence[Change], *,
     """Make changes in order; neighbours of one kind are made together.
 
     Raises:
-        InvalidPath, FileNotInBucket, BucketNotFound: the caller rolls back.
+        InvalidPath, NameTaken, FileNotInBucket, BucketNotFound: the caller rolls back.
     """
     bucket_id = store.id_of(name)
+    quota_meter.lock(store.session, bucket_id)  # before the names, as in a client's batch: else two writers deadlock
     for change in changes:
         check_path(change.path, dot_led=True)
+    deletions = {change.path: index for index, change in enumerate(changes) if isinstance(change, Delete)}
+    done = 0
     for _, run in groupby(_keyed(name, changes), key=lambda pair: pair[0]):
         some = [change for _, change in run]
+        done += len(some)
+        if not isinstance(some[0], Delete):
+            paths = [change.path for change in some]
+            names.check(store.session, bucket_id, paths, leaves=names.later(deletions, done))
         if isinstance(some[0], Put):
             _put(store, bucket_id, [change for change in some if isinstance(change, Put)], now=now)
         elif isinstance(some[0], Copy):
@@ -37,9 +46,16 @@ def apply(store: "LocalBuckets", name: BucketName, changes: Sequence[Change], *,
 
 
 def place(session: Session, bucket_id: int, rows: Sequence[dict[str, Any]], *, now: datetime) -> None:
-    """Write file rows (`path, digest, size, mtime_ms, content_type`), replacing those of the same path."""
+    """Write file rows (`path, digest, size, mtime_ms, content_type`), replacing those of the same path.
+
+    Raises:
+        Corrupt: a content is no longer stored.
+    """
+    contents.hold(session, {row["digest"] for row in rows}, now=now)
+    _charge(session, bucket_id, rows)
     fixed = {"bucket_id": bucket_id, "uploaded_at": now}
-    upserts.put(session, FileRow, [row | fixed for row in rows], key=("bucket_id", "path"))
+    whole = [row | fixed | {"folded": fold(row["path"])} for row in rows]
+    upserts.put(session, FileRow, whole, key=("bucket_id", "path"))
 
 
 def remove(session: Session, bucket_id: int, paths: Sequence[str]) -> None:
@@ -48,13 +64,26 @@ def remove(session: Session, bucket_id: int, paths: Sequence[str]) -> None:
     Raises:
         FileNotInBucket: one isn't there.
     """
-    left = {file.path for file in listing.files_at(session, bucket_id, paths)}
+    quota_meter.lock(session, bucket_id)
+    there = listing.files_at(session, bucket_id, paths)
+    left = {file.path for file in there}
     for path in paths:
         if path not in left:
             raise FileNotInBucket(f"There is no file {path!r:.200} to delete.")
         left.remove(path)
+    quota_meter.charge(session, bucket_id, [Delta(file.digest, file.size, -1) for file in there])
     for some in upserts.slices(paths):
         session.execute(delete(FileRow).where(col(FileRow.bucket_id) == bucket_id, col(FileRow.path).in_(some)))
+
+
+def _charge(session: Session, bucket_id: int, rows: Sequence[dict[str, Any]]) -> None:
+    """Meter what writing these rows changes; of several at one path the last one stays."""
+    if quota_meter.lock(session, bucket_id) is None:
+        return
+    last = {row["path"]: row for row in rows}
+    gone = [Delta(file.digest, file.size, -1) for file in listing.files_at(session, bucket_id, sorted(last))]
+    come = [Delta(row["digest"], row["size"], 1) for row in last.values()]
+    quota_meter.charge(session, bucket_id, come + gone)
 
 
 def _keyed(name: BucketName, changes: Sequence[Change]) -> Iterator[tuple[tuple[object, ...], Change]]:

@@ -1,4 +1,4 @@
-"""Remember what the writers of a bucket proved to hold: names of hashes open nothing by themselves."""
+"""Remember what the writers of a bucket may build on: names of hashes open nothing by themselves."""
 
 from collections.abc import Collection, Sequence
 from enum import StrEnum
@@ -10,10 +10,15 @@ from storage.local.rows import ClaimRow
 
 
 class Claimed(StrEnum):
-    """What kind of thing a claim is about."""
+    """What kind of thing a claim is about.
+
+    `CONTENT` was proved by a shard and `XORB` by its bytes, or granted because all of it could be read.
+    `OFFERED` is a content that could be read when its chunks were offered: clients rely on it for days.
+    """
 
     CONTENT = "content"
     XORB = "xorb"
+    OFFERED = "offered"
 
 
 def add(session: Session, bucket_id: int, kind: Claimed, digests: Sequence[str]) -> int:

@@ -11,14 +11,22 @@ from storage.local import claims, contents, xorbs
 from storage.local.blobs import Blobs
 from storage.local.claims import Claimed
 from storage.local.contents import Content
+from storage.local.effort import Effort
+from storage.local.foundation import Foundation
+from storage.local.reach import Reach
 from storage.xet.errors import InvalidXet
-from storage.xet.files import MAX_FILE_CHUNKS, count_chunks, verify_file
-from storage.xet.hashes import ZERO, Digest, from_text, to_text
+from storage.xet.files import verify_file
+from storage.xet.hashes import ZERO, Digest, to_text
 from storage.xet.shards import FileClaim, read_files
 from storage.xet.tables import ChunkTable
 from storage.xet.xorbs import verify_xorb
 
 MAX_SHARD_BYTES = 64 * 1024 * 1024
+MAX_SHARD_FILES = 1 << 14
+_FOREIGN = (
+    "The shard is built on chunks that are not this uploader's to use, or is wrong or too much to verify at once: send "
+    "the chunks, and register its files in several."
+)
 
 
 def check_xorb(file: BinaryIO, digest: Digest) -> ChunkTable:
@@ -46,46 +54,44 @@ def keep_xorb(
     return claims.add(session, bucket_id, Claimed.XORB, [to_text(digest)]) > 0
 
 
-def check_shard(session: Session, file: BinaryIO, *, bucket_id: int) -> list[Content]:
-    """Verify every file of a shard against xorbs that this bucket's writers uploaded; writes nothing.
+def check_shard(file: BinaryIO, reach: Reach) -> list[Content]:
+    """Verify every file of a shard against what its sender may build on; writes nothing.
 
     Raises:
         InvalidXet: nothing of the shard may be registered.
     """
     size = file.seek(0, io.SEEK_END)
     file.seek(0)
-    return list(_verified(read_files(file, size), _Tables(session, bucket_id)))
+    effort = Effort()
+    foundation = Foundation(reach, effort)
+    try:
+        return list(_verified(read_files(file, size), foundation, effort))
+    except InvalidXet as error:
+        if not foundation.is_foreign:
+            raise
+        # Looking through others' files takes effort: that it ran out would tell that there are some.
+        raise InvalidXet(_FOREIGN) from error
 
 
 def register_shard(session: Session, verified: list[Content], *, bucket_id: int, now: datetime) -> bool:
-    """Record a shard's checked files for a bucket; tell whether any is new to this bucket."""
+    """Record a shard's checked files for a bucket; tell whether any is new to this bucket.
+
+    Raises:
+        InvalidXet: a xorb was swept since the check.
+    """
+    named = {xorb for content in verified for xorb in content.xorbs}
+    if xorbs.mention(session, named, now=now) != len(named):
+        raise InvalidXet("A xorb that the shard builds on is no longer stored; send it.")
     contents.register(session, verified, now=now)
-    xorbs.mention(session, {to_text(term.xorb) for content in verified for term in content.terms}, now=now)
-    return claims.add(session, bucket_id, Claimed.CONTENT, [to_text(content.digest) for content in verified]) > 0
+    return claims.add(session, bucket_id, Claimed.CONTENT, [content.name for content in verified]) > 0
 
 
-def _verified(shard: Iterator[FileClaim], tables: "_Tables") -> Iterator[Content]:
-    chunks = 0
-    for claim in shard:
-        chunks += count_chunks(claim.terms)
-        if not (chunks <= MAX_FILE_CHUNKS):
-            raise InvalidXet(f"A shard's files span at most {MAX_FILE_CHUNKS} chunks together.")
-        tables.fetch({term.xorb for term in claim.terms})
-        size = verify_file(claim, tables.known)
+def _verified(shard: Iterator[FileClaim], foundation: Foundation, effort: Effort) -> Iterator[Content]:
+    for number, claim in enumerate(shard, start=1):
+        if not (number <= MAX_SHARD_FILES):
+            raise InvalidXet(f"A shard has at most {MAX_SHARD_FILES} files.")
+        effort.on_file(claim)
+        foundation.fetch({term.xorb for term in claim.terms})
+        size = verify_file(claim, foundation.tables, may_use=foundation.may_use)
         if claim.digest != ZERO:
-            yield Content(claim.digest, size, claim.terms)
-
-
-class _Tables:
-    """Tables of the xorbs that one bucket may build on, fetched when a file first names them."""
-
-    def __init__(self, session: Session, bucket_id: int) -> None:
-        self.known: dict[Digest, ChunkTable] = {}
-        self._session = session
-        self._bucket_id = bucket_id
-
-    def fetch(self, digests: set[Digest]) -> None:
-        missing = {to_text(digest) for digest in digests - self.known.keys()}
-        if missing:
-            usable = claims.held(self._session, self._bucket_id, Claimed.XORB, missing)
-            self.known |= xorbs.tables(self._session, {from_text(name) for name in usable})
+            yield contents.verified(claim.digest, size, claim.terms, foundation.digests(claim.terms))

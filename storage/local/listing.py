@@ -20,6 +20,7 @@ _COLUMNS = (
     FileRow.content_type,
 )
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MOST_AHEAD = timedelta(days=1)
 _AFTER_SLASH = "0"  # the character that follows "/": `dir0` sorts behind everything below `dir/`
 
 
@@ -102,8 +103,9 @@ def _stored(row: Any) -> StoredFile:
         path=row.path,
         digest=row.digest,
         size=row.size,
-        # The later of the two: a reader with a younger copy of other bytes must still fetch these.
-        mtime=max(sent, row.uploaded_at),
+        # The later of the two: a reader with a younger copy of other bytes must still fetch these. A clock that
+        # is years ahead is not believed: whatever came after it would look old to every client.
+        mtime=max(sent, row.uploaded_at) if sent - row.uploaded_at <= _MOST_AHEAD else row.uploaded_at,
         uploaded_at=row.uploaded_at,
         content_type=row.content_type,
     )

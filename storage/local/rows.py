@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import BigInteger
+from sqlalchemy import BigInteger, Index
 from sqlmodel import Field, SQLModel
 
 from storage.types import UtcDateTime
@@ -21,12 +21,14 @@ class BucketRow(SQLModel, table=True):
 
 
 class FileRow(SQLModel, table=True):
-    """A file in a bucket, by path."""
+    """A file in a bucket, by path; `folded` is what its path and that of a twin have in common."""
 
     __tablename__ = "files"
+    __table_args__ = (Index("ix_files_bucket_id_folded", "bucket_id", "folded"),)
 
     bucket_id: int = Field(foreign_key="buckets.id", primary_key=True, ondelete="CASCADE")
     path: str = Field(primary_key=True)
+    folded: str
     digest: str = Field(index=True)
     size: int = Field(sa_type=BigInteger)
     mtime_ms: int = Field(sa_type=BigInteger)
@@ -56,13 +58,32 @@ class ContentRow(SQLModel, table=True):
     size: int = Field(sa_type=BigInteger)
     terms: bytes
     stored_at: datetime = Field(sa_type=UtcDateTime)
+    mentioned_at: datetime = Field(sa_type=UtcDateTime)
+
+
+class ContentXorbRow(SQLModel, table=True):
+    """A xorb that a content is built on: what one look at the index keeps from being swept."""
+
+    __tablename__ = "content_xorbs"
+
+    xorb: str = Field(primary_key=True)
+    content: str = Field(foreign_key="contents.digest", primary_key=True, ondelete="CASCADE", index=True)
+
+
+class SeenChunkRow(SQLModel, table=True):
+    """A chunk that clients ask for (a file's first, and one in 1,024), and a content that it was seen in."""
+
+    __tablename__ = "seen_chunks"
+
+    chunk: str = Field(primary_key=True)
+    content: str = Field(foreign_key="contents.digest", primary_key=True, ondelete="CASCADE", index=True)
 
 
 class ClaimRow(SQLModel, table=True):
-    """What the writers of a bucket have proved to hold: contents by shard, xorbs by upload."""
+    """What the writers of a bucket may build on: contents by shard or offer, xorbs by upload or grant."""
 
     __tablename__ = "claims"
 
     bucket_id: int = Field(foreign_key="buckets.id", primary_key=True, ondelete="CASCADE")
     kind: str = Field(primary_key=True)
-    digest: str = Field(primary_key=True)
+    digest: str = Field(primary_key=True, index=True)

@@ -10,7 +10,7 @@ from storage.local import contents, xorbs
 from storage.local.blobs import Blobs
 from storage.local.contents import Content
 from storage.xet.cuts import CUT_BYTES, batch, cut
-from storage.xet.hashes import Digest, chunk_hash, file_hash, merkle_root
+from storage.xet.hashes import Digest, chunk_hash, file_hash, merkle_root, to_text
 from storage.xet.shards import Term
 from storage.xet.xorbs import serialise_xorb
 
@@ -25,7 +25,8 @@ def write(session: Session, files: Blobs, content: bytes | Path, *, now: datetim
         added: Nodes = [(chunk_hash(piece), len(piece)) for piece in pieces]
         nodes += added
         terms.append(_write_xorb(session, files, pieces, added, now=now))
-    written = Content(file_hash(nodes), sum(length for _, length in nodes), terms)
+    size = sum(length for _, length in nodes)
+    written = contents.verified(file_hash(nodes), size, terms, (digest for digest, _ in nodes))
     if terms:
         contents.register(session, [written], now=now)
     return written
@@ -33,7 +34,7 @@ def write(session: Session, files: Blobs, content: bytes | Path, *, now: datetim
 
 def _write_xorb(session: Session, files: Blobs, pieces: list[bytes], nodes: Nodes, *, now: datetime) -> Term:
     digest: Digest = merkle_root(nodes)
-    if not xorbs.is_here(session, digest):
+    if not xorbs.mention(session, [to_text(digest)], now=now):
         packed, table = serialise_xorb(pieces)
         with files.incoming() as file:
             file.write(packed)

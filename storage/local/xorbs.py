@@ -2,9 +2,9 @@
 
 from collections.abc import Collection
 from datetime import datetime
-from typing import BinaryIO
+from typing import Any, BinaryIO, cast
 
-from sqlalchemy import update
+from sqlalchemy import CursorResult, update
 from sqlmodel import Session, col, select
 
 from storage.errors import Corrupt
@@ -13,6 +13,8 @@ from storage.local.blobs import Blobs
 from storage.local.rows import XorbRow
 from storage.xet.hashes import Digest, from_text, to_text
 from storage.xet.tables import ChunkTable, parse_table
+
+_ROWS_AT_ONCE = 16  # a table may have 320 KB
 
 
 def keep(session: Session, files: Blobs, file: BinaryIO, table: ChunkTable, digest: Digest, *, now: datetime) -> None:
@@ -23,23 +25,34 @@ def keep(session: Session, files: Blobs, file: BinaryIO, table: ChunkTable, dige
     commit leaves a file without a row, which the next upload replaces.
     """
     name = to_text(digest)
+    if mention(session, [name], now=now):
+        return
     row = {"digest": name, "size": table.stored_bytes, "unpacked": table.size_bytes, "chunks": table.to_bytes()}
     if upserts.insert_new(session, XorbRow, [row | {"stored_at": now, "mentioned_at": now}]):
         file.truncate(table.stored_bytes)
         files.keep(file, name)
-    else:
-        mention(session, [name], now=now)
 
 
-def is_here(session: Session, digest: Digest) -> bool:
-    """Tell whether a xorb is stored."""
-    return session.exec(select(XorbRow.digest).where(XorbRow.digest == to_text(digest))).first() is not None
+def mention(session: Session, digests: Collection[str], *, now: datetime) -> int:
+    """Note that xorbs were named just now: clients may rely on them for three more weeks. Count those that are here.
 
-
-def mention(session: Session, digests: Collection[str], *, now: datetime) -> None:
-    """Note that xorbs were named just now: clients may rely on them for three more weeks."""
+    Until the transaction ends none of them can be swept.
+    """
+    count = 0
     for some in upserts.slices(sorted(digests)):
-        session.execute(update(XorbRow).where(col(XorbRow.digest).in_(some)).values(mentioned_at=now))
+        change = update(XorbRow).where(col(XorbRow.digest).in_(some)).values(mentioned_at=now)
+        count += cast(CursorResult[Any], session.execute(change)).rowcount
+    return count
+
+
+def find_tables(session: Session, digests: Collection[Digest]) -> dict[Digest, ChunkTable]:
+    """Load the tables of those xorbs that are stored."""
+    found: dict[Digest, ChunkTable] = {}
+    for some in upserts.slices(sorted(to_text(digest) for digest in digests)):
+        query = select(XorbRow.digest, XorbRow.chunks).where(col(XorbRow.digest).in_(some))
+        rows = session.exec(query.execution_options(yield_per=_ROWS_AT_ONCE))
+        found.update((from_text(name), parse_table(chunks)) for name, chunks in rows)
+    return found
 
 
 def tables(session: Session, digests: Collection[Digest]) -> dict[Digest, ChunkTable]:
@@ -48,10 +61,7 @@ def tables(session: Session, digests: Collection[Digest]) -> dict[Digest, ChunkT
     Raises:
         Corrupt: one isn't recorded.
     """
-    found: dict[Digest, ChunkTable] = {}
-    for some in upserts.slices(sorted(to_text(digest) for digest in digests)):
-        for name, chunks in session.exec(select(XorbRow.digest, XorbRow.chunks).where(col(XorbRow.digest).in_(some))):
-            found[from_text(name)] = parse_table(chunks)
+    found = find_tables(session, digests)
     if len(found) != len(set(digests)):
-        raise Corrupt("A stored file is built on a xorb that is not recorded.")
+        raise Corrupt("A stored file is built on a xorb that is not recorded.", hint="Upload the file again.")
     return found

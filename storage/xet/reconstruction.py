@@ -58,7 +58,7 @@ def fetches(plan: Plan, tables: Mapping[Digest, ChunkTable]) -> dict[Digest, lis
     ranges: dict[Digest, list[ChunkRange]] = {}
     for term in plan.terms:
         ranges.setdefault(term.xorb, []).append(ChunkRange(term.start, term.end))
-    return {xorb: [_fetch(xorb, tables[xorb], r) for r in _join(found)] for xorb, found in ranges.items()}
+    return {xorb: [_fetch(xorb, tables[xorb], r) for r in join(found)] for xorb, found in ranges.items()}
 
 
 def to_v2(plan: Plan, needed: Mapping[Digest, list[Fetch]], sign: SignUrl) -> dict[str, Any]:
@@ -94,7 +94,8 @@ def _cut(term: Term, table: ChunkTable, first: int, end: int) -> Term:
     return Term(term.xorb, first, end, table.length(first, end))
 
 
-def _join(ranges: list[ChunkRange]) -> list[ChunkRange]:
+def join(ranges: Iterable[ChunkRange]) -> list[ChunkRange]:
+    """Put ranges in order, and those that touch or overlap together."""
     joined: list[ChunkRange] = []
     for current in sorted(ranges):
         if joined and current.start <= joined[-1].end:

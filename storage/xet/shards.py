@@ -15,13 +15,21 @@ from storage.xet.errors import InvalidXet
 from storage.xet.hashes import Digest
 
 RECORD_BYTES = 48
-_MAGIC = b"HFRepoMetaData\0" + bytes.fromhex("556967456a7b815783a5bdd95ccdd14aa9")
-_VERSION = 2
-_HEADER = struct.Struct("<32sQQ")
-_ENTRY = struct.Struct("<32sIIII")
+_SKIPPED_AT_ONCE = 4096
+MAGIC = b"HFRepoMetaData\0" + bytes.fromhex("556967456a7b815783a5bdd95ccdd14aa9")
+VERSION = 2
+HEADER = struct.Struct("<32sQQ")
+ENTRY = struct.Struct("<32sIIII")
 _LAST = b"\xff" * 32
 _HAS_PROOFS = 1 << 31
 _HAS_SHA256 = 1 << 30
+BOOKEND = ENTRY.pack(_LAST, 0, 0, 0, 0)
+
+MAX_FILE_TERMS = 1 << 16
+"""Most terms of one file. A client that finds half of a file elsewhere makes one for some sixteen chunks."""
+
+MAX_XORBS = 1 << 14
+"""Most xorbs that a shard describes: a terabyte of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,36 +63,38 @@ def read_files(stream: BinaryIO, size_bytes: int) -> Iterator[FileClaim]:
     records.header()
     while (entry := records.entry())[0] != _LAST:
         yield _read_claim(records, entry)
+    number = 0
     while (entry := records.entry())[0] != _LAST:
-        records.block(entry[2])
+        number += 1
+        if not (number <= MAX_XORBS):
+            raise InvalidXet(f"A shard describes at most {MAX_XORBS} xorbs.")
+        records.skip(entry[2])
 
 
 def serialise(files: Sequence[FileClaim]) -> bytes:
     """Write an upload shard that describes no xorbs, as a client does whose xorbs are all known."""
-    parts = [_HEADER.pack(_MAGIC, _VERSION, 0)]
+    parts = [HEADER.pack(MAGIC, VERSION, 0)]
     for claim in files:
-        parts.append(_ENTRY.pack(claim.digest, _HAS_PROOFS, len(claim.terms), 0, 0))
-        parts += [_ENTRY.pack(term.xorb, 0, term.length, term.start, term.end) for term in claim.terms]
-        parts += [_ENTRY.pack(proof, 0, 0, 0, 0) for proof in claim.proofs]
-    return b"".join([*parts, _bookend(), _bookend()])
-
-
-def _bookend() -> bytes:
-    return _ENTRY.pack(_LAST, 0, 0, 0, 0)
+        parts.append(ENTRY.pack(claim.digest, _HAS_PROOFS, len(claim.terms), 0, 0))
+        parts += [ENTRY.pack(term.xorb, 0, term.length, term.start, term.end) for term in claim.terms]
+        parts += [ENTRY.pack(proof, 0, 0, 0, 0) for proof in claim.proofs]
+    return b"".join([*parts, BOOKEND, BOOKEND])
 
 
 def _read_claim(records: "_Records", entry: tuple[bytes, int, int, int, int]) -> FileClaim:
     digest, flags, count = entry[:3]
+    if not (count <= MAX_FILE_TERMS):
+        raise InvalidXet(f"The shard announces a file of {count} terms; it may have {MAX_FILE_TERMS}.")
     terms = tuple(
         Term(Digest(xorb), start, end, length)
-        for xorb, _, length, start, end in _ENTRY.iter_unpack(records.block(count))
+        for xorb, _, length, start, end in ENTRY.iter_unpack(records.block(count))
     )
     if count and not flags & _HAS_PROOFS:
         raise InvalidXet("A file in the shard comes without verification hashes.")
     proofs = records.block(count) if flags & _HAS_PROOFS else b""
     if flags & _HAS_SHA256:
         records.block(1)
-    return FileClaim(Digest(digest), terms, tuple(Digest(proof) for proof, *_ in _ENTRY.iter_unpack(proofs)))
+    return FileClaim(Digest(digest), terms, tuple(Digest(proof) for proof, *_ in ENTRY.iter_unpack(proofs)))
 
 
 class _Records:
@@ -95,17 +105,25 @@ class _Records:
         self._left = size_bytes // RECORD_BYTES
 
     def header(self) -> None:
-        magic, version, _footer_bytes = _HEADER.unpack(self.block(1))
-        if magic != _MAGIC or version != _VERSION:
+        magic, version, _footer_bytes = HEADER.unpack(self.block(1))
+        if magic != MAGIC or version != VERSION:
             raise InvalidXet("This is not a shard of version 2.")
 
     def entry(self) -> tuple[bytes, int, int, int, int]:
-        digest, flags, first, second, third = _ENTRY.unpack(self.block(1))
+        digest, flags, first, second, third = ENTRY.unpack(self.block(1))
         return digest, flags, first, second, third
 
-    def block(self, count: int) -> bytes:
+    def skip(self, count: int) -> None:
+        self._see(count)
+        for start in range(0, count, _SKIPPED_AT_ONCE):  # nobody needs them, and there may be a million
+            self.block(min(_SKIPPED_AT_ONCE, count - start))
+
+    def _see(self, count: int) -> None:
         if not (count <= self._left):
             raise InvalidXet(f"The shard announces {count} records where {self._left} are left.")
+
+    def block(self, count: int) -> bytes:
+        self._see(count)
         self._left -= count
         raw = self._stream.read(count * RECORD_BYTES)
         if len(raw) != count * RECORD_BYTES:

@@ -8,9 +8,10 @@ import sys
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
+from operator import sub
 
 from storage.xet.errors import InvalidXet
-from storage.xet.hashes import DIGEST_BYTES, Digest, merkle_root
+from storage.xet.hashes import DIGEST_BYTES, Digest, Stretch, merkle_root_of
 
 _BYTES_PER_CHUNK = DIGEST_BYTES + 4 + 4
 
@@ -41,6 +42,13 @@ class ChunkTable:
         """Return the digest of one chunk."""
         return Digest(self.digests[index * DIGEST_BYTES : (index + 1) * DIGEST_BYTES])
 
+    def find(self, digest: Digest) -> int | None:
+        """Return the index of the first chunk of that digest."""
+        at = self.digests.find(digest)
+        while at >= 0 and at % DIGEST_BYTES:
+            at = self.digests.find(digest, at + 1)
+        return at // DIGEST_BYTES if at >= 0 else None
+
     def raw_digests(self, start: int, end: int) -> bytes:
         """Return the concatenated digests of chunks `start..end`, end exclusive."""
         return self.digests[start * DIGEST_BYTES : end * DIGEST_BYTES]
@@ -49,6 +57,12 @@ class ChunkTable:
         """Yield `(digest, length_bytes)` for chunks `start..end`, end exclusive."""
         for i in range(start, len(self) if end is None else end):
             yield self.digest(i), self.unpacked_ends[i + 1] - self.unpacked_ends[i]
+
+    def stretch(self, start: int = 0, end: int | None = None) -> Stretch:
+        """Return digests and lengths of chunks `start..end`, end exclusive."""
+        stop = len(self) if end is None else end
+        ends = self.unpacked_ends[start : stop + 1]
+        return Stretch(self.raw_digests(start, stop), [*map(sub, ends[1:], ends)])
 
     def length(self, start: int, end: int) -> int:
         """Return how many unpacked bytes chunks `start..end` hold, end exclusive."""
@@ -60,7 +74,7 @@ class ChunkTable:
 
     def xorb_hash(self) -> Digest:
         """Name the xorb that holds exactly these chunks."""
-        return merkle_root(list(self.nodes()))
+        return merkle_root_of([self.stretch()])
 
     def to_bytes(self) -> bytes:
         """Return the stored form."""
@@ -84,6 +98,11 @@ class TableBuilder:
     def stored_bytes(self) -> int:
         """Say how long the serialised xorb is so far."""
         return self._stored[-1]
+
+    @property
+    def unpacked_bytes(self) -> int:
+        """Say how many bytes the chunks so far hold uncompressed."""
+        return self._unpacked[-1]
 
     def add(self, digest: Digest, *, stored_length: int, length: int) -> None:
         """Append one chunk; `stored_length` counts its header, both in bytes."""

@@ -7,6 +7,7 @@ from storage.xet.hashes import Digest
 from storage.xet.shards import Term
 
 _TERM = struct.Struct("<32sIII")
+TERM_BYTES = _TERM.size
 
 
 def pack_terms(terms: Sequence[Term]) -> bytes:

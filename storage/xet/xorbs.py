@@ -1,4 +1,4 @@
-"""Read, verify and write serialised xorbs: up to 8,192 chunks, one after the other, in at most 64 MiB.
+"""Read, verify and write serialised xorbs: up to 8,192 chunks, one after the other, of at most 64 MiB together.
 
 A footer (`XETBLOB…`, where the next chunk header would be) repeats what the chunks already say; it is
 tolerated and ignored.
@@ -13,8 +13,11 @@ from storage.xet.errors import InvalidXet
 from storage.xet.hashes import Digest, chunk_hash
 from storage.xet.tables import ChunkTable, TableBuilder
 
-MAX_XORB_BYTES = 64 * 1024 * 1024
 MAX_XORB_CHUNKS = 8192
+MAX_XORB_BYTES = 64 * 1024 * 1024 + MAX_XORB_CHUNKS * 48 + 1024
+"""Clients fill a xorb with up to 64 MiB of data; headers, and a footer's 40 bytes per chunk, come on top."""
+MAX_UNPACKED_BYTES = 2 * 64 * 1024 * 1024
+"""Most bytes of all chunks unpacked, twice what clients put in: 8,192 full chunks of zeros would cost two seconds."""
 _FOOTER_IDENT = b"XETBLOB"
 
 
@@ -51,6 +54,8 @@ def verify_xorb(stream: BinaryIO, name: Digest) -> ChunkTable:
         table.add(chunk_hash(chunk.data), stored_length=len(chunk.raw), length=len(chunk.data))
         if not (len(table) <= MAX_XORB_CHUNKS and table.stored_bytes <= MAX_XORB_BYTES):
             raise InvalidXet(f"A xorb holds at most {MAX_XORB_CHUNKS} chunks in {MAX_XORB_BYTES} bytes.")
+        if not (table.unpacked_bytes <= MAX_UNPACKED_BYTES):
+            raise InvalidXet(f"A xorb holds at most {MAX_UNPACKED_BYTES} bytes unpacked.")
     if not len(table):
         raise InvalidXet("A xorb holds at least one chunk.")
     built = table.build()

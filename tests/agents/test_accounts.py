@@ -2,14 +2,15 @@ import pytest
 from sqlmodel import Session
 
 from agents import accounts
+from agents.roles import Role
 from agents.tokens import authenticate, issue, revoke
 from storage.errors import InvalidPath, Unauthorized
 from storage.site import Site
 
 
 def test_adding_a_person_again_keeps_an_organizer(site: Site, session: Session, clock) -> None:
-    accounts.add(session, "ada", organizer=True, now=clock())
-    assert accounts.add(session, "ada", now=clock()).is_organizer
+    accounts.add(session, "ada", role=Role.ORGANIZER, now=clock())
+    assert accounts.add(session, "ada", now=clock()).role == Role.ORGANIZER
 
 
 @pytest.mark.parametrize("name", ["system", "Ada", "", "a b", "x" * 35, "verifier"])

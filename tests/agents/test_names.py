@@ -30,7 +30,8 @@ def test_capitals_are_folded_at_registration_and_hinted_at_elsewhere() -> None:
 
 
 @pytest.mark.parametrize(("name", "holds"), [("ada", True), ("x" * 34, True), ("x" * 35, False), ("Ada", False),
-                                             ("system", False), ("a_b", False), ("", False)])  # fmt: skip
+                                             ("system", False), ("me", False), ("a_b", False),
+                                             ("", False)])  # fmt: skip
 def test_user_names_fit_behind_human(name: str, holds: bool) -> None:
     assert is_user_name(name) is holds
     assert user_of(f"human-{name}") == (name if holds else None)

@@ -20,7 +20,7 @@ RESULT = {
 
 
 def caller(user: str = "ann") -> Caller:
-    return Caller(user=user, is_organizer=False, token_id="tok_test")
+    return Caller(user=user, token_id="tok_test")
 
 
 def enlist(site: Site, session: Session, agent: str, user: str = "ann") -> str:

@@ -12,19 +12,22 @@ from sqlmodel import Session
 from agents import registrations
 from agents.registrations import Application
 from agents.tokens import Caller
-from board import messages, reindex, results
+from board import messages, moderation_acts, reindex, results
+from board.imports import import_board
 from board.messages import Wish
+from board.traces import Share
 from board.verdicts import Draw, Gate, State, Verdict
 from storage.database import writing
 from storage.errors import PaddockError
 from storage.settings import Settings
 from storage.site import Site, open_site
 from tests import people
-from tests.board import racers
+from tests.board import racers, work
 from tests.conftest import CHALLENGE, HeldClock
 
 LIMITS = """
 [limits]
+promotions_burst = 1000
 promotions_per_min = 1000
 raw_posts_per_min = 1000
 raw_posts_per_hour = 1000
@@ -59,6 +62,9 @@ class Board:
     def source(self, agent: str, text: str, *, again: bool) -> str:
         self.staged += 0 if again else 1
         return racers.stage(self.site, self.session, agent, f"posts/{self.staged}.md", text)
+
+    def write(self, agent: str, files: dict[str, str]) -> None:
+        people.add_files(self.site, self.session, agent, files)
 
 
 Move = Callable[[Board], None]
@@ -115,6 +121,53 @@ def tick(seconds: float) -> Move:
     return lambda board: board.clock.forward(seconds=seconds)
 
 
+def withdraw(agent: str, index: int, act: str) -> Move:
+    """Retract, hide or unhide any record so far; most are somebody else's, and refused."""
+
+    def move(board: Board) -> None:
+        if board.posted:
+            name = board.posted[index % len(board.posted)]
+            folder = "results" if name in board.results else "message_board"
+            done = getattr(moderation_acts, act)
+            done(board.site, board.session, board.caller(agent), name, "For a\nreason.", folder=folder)
+
+    return move
+
+
+def supersede(agent: str, index: int) -> Move:
+    def move(board: Board) -> None:
+        wish = Wish(supersedes=board.posted[index % len(board.posted)]) if board.posted else Wish()
+        posted = messages.post_raw(board.site, board.session, board.caller(agent), agent, "Better said.", wish)
+        board.posted.append(posted.published.filename)
+
+    return move
+
+
+HISTORY = {
+    "agents/old-owl.md": "---\nhf_user: bob\nagent_model: m\n---\nAn owl of 2025.",
+    "message_board/20250608-150000_ant_0123abcd.md": "---\nvia: server\n---\nAn ant of old.",
+    "message_board/20250608-150000_old-owl_0123abcd.md": "---\nrefs: 20250608-150000_ant_0123abcd.md\n---\nFor @bee.",
+    "results/20250608-160000-000_old-owl.md": racers.result_text(refs="20250608-150000_old-owl_0123abcd.md"),
+    "results/verification_status.json": '{"20250608-160000-000_old-owl.md": "valid"}',
+}
+
+
+def take_in(count: int) -> Move:
+    """Import the first files of another board, perhaps once more."""
+
+    def move(board: Board) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            for path, text in list(HISTORY.items())[:count]:
+                (Path(folder) / path).parent.mkdir(exist_ok=True)
+                (Path(folder) / path).write_text(text)
+            import_board(board.site, board.session, Path(folder), label="elsewhere")
+        names = [path.rpartition("/")[2] for path in list(HISTORY)[1:4] if HISTORY and path in list(HISTORY)[:count]]
+        board.posted += [name for name in names if name not in board.posted]
+        board.results += [name for name in names if name.startswith("20250608-16") and name not in board.results]
+
+    return move
+
+
 agents = st.sampled_from(AGENTS)
 rates = st.floats(0.5, 2000.0)
 draws = st.builds(Draw, st.integers(1, 9), st.sampled_from(["completed", "failed"]), score=st.none() | rates)
@@ -143,7 +196,11 @@ moves = st.one_of(
         st.booleans(),
     ),
     *[st.builds(verdict, st.integers(0, 1), found)] * 3,  # several on one result, so that none leaves a trace
+    *[st.builds(withdraw, agents, st.integers(0, 5), st.sampled_from(["retract", "hide", "unhide"]))] * 3,
+    st.builds(supersede, agents, st.integers(0, 5)),
+    st.builds(take_in, st.integers(1, 5)),
     st.builds(register, agents, st.sampled_from(["m", "n: 1", "ü"])),
+    work.moves(agents, st.sampled_from(BODIES)),
     st.builds(tick, st.floats(-100.0, 100.0)),
 )
 
@@ -189,6 +246,29 @@ def test_any_history_rebuilds_to_the_rows_it_left(history: list[Move]) -> None:
         assert reindex.check(board.site, board.session) == []
 
 
+def test_every_way_of_taking_away_is_made_and_rebuilds() -> None:
+    history = [
+        say("ant", "For @bee.", None, True),
+        say("bee", "An answer.", 0, False),
+        race("cow", "507.3", "agent-run", False),
+        verdict(0, Verdict(state=State.VALID, measured=480.0)),
+        withdraw("ant", 0, "retract"),
+        withdraw("ant", 1, "hide"),
+        withdraw("ant", 2, "hide"),
+        supersede("bee", 1),
+        withdraw("ant", 2, "unhide"),
+        withdraw("bee", 0, "hide"),
+        take_in(5),
+        say("cow", "About the old owl.", 5, False),
+        withdraw("ant", 4, "hide"),
+        withdraw("bee", 5, "retract"),
+    ]
+    with fresh_board() as board:
+        assert play(board, history) == 2  # bee is no organizer, and nobody retracts what was imported
+        assert (len(board.posted), len(board.results)) == (8, 2)
+        assert reindex.check(board.site, board.session) == []
+
+
 def test_one_of_every_move_is_made_and_told_apart_from_refusals() -> None:
     history = [
         say("ant", "For @bee.", None, True),
@@ -198,11 +278,18 @@ def test_one_of_every_move_is_made_and_told_apart_from_refusals() -> None:
         verdict(0, Verdict(state=State.VALID, measured=480.0)),
         say("bee", "Not an organizer.", 0, True),
         tick(-50),
+        work.gather("ant", "int4", "Join in.", False),
+        work.gather("bee", "int4", "Mine.", True),
+        work.note("bee", "int4", "A note.", False),
+        work.share("cow", "int4", "b/c"),
+        work.trace("cow", "s1", "{total: 7}", Share.FULL),
+        work.trace("cow", "s1", "{total: 8}", Share.STATS),
+        work.trace("cow", "s2", "{total: -1}", Share.STATS),
         register("ant", "other"),
         say("ant", "After the clock went back.", 2, False),
     ]
     with fresh_board() as board:
-        assert play(board, history) == 2
+        assert play(board, history) == 4
         assert board.posted == sorted(board.posted)
         assert (len(board.posted), len(board.results)) == (4, 1)
         assert reindex.check(board.site, board.session) == []

@@ -1,5 +1,3 @@
-from datetime import timedelta
-
 import pytest
 from sqlmodel import Session, select
 
@@ -127,14 +125,20 @@ def test_the_same_bytes_are_promoted_once(site: Site, session: Session) -> None:
     _say(site, session, dedup=("hf://buckets/race/tiny-blue-heron/m.md", "d2"))
 
 
-def test_a_bucket_promotes_twenty_a_minute(site: Site, session: Session, clock) -> None:
-    for number in range(20):
-        _say(site, session, dedup=("hf://buckets/race/tiny-blue-heron/m.md", str(number)))
-    with pytest.raises(RateLimited):
-        _say(site, session, dedup=("hf://buckets/race/tiny-blue-heron/m.md", "more"))
+def test_a_bucket_promotes_twenty_at_once_and_sixty_a_minute(site: Site, session: Session, clock) -> None:
+    source = "hf://buckets/race/tiny-blue-heron/m.md"
+    for burst in range(3):
+        for number in range(20):
+            _say(site, session, dedup=(source, f"{burst} {number}"))
+        with pytest.raises(RateLimited) as refusal:
+            _say(site, session, dedup=(source, "more"))
+        if burst < 2:
+            assert refusal.value.retry_after_s == 10
+            clock.forward(seconds=10)
+    assert refusal.value.retry_after_s == 40
     _say(site, session, dedup=("hf://buckets/race/tiny-red-kettle/m.md", "more"))
-    clock.now += timedelta(minutes=1)
-    _say(site, session, dedup=("hf://buckets/race/tiny-blue-heron/m.md", "more"))
+    clock.forward(seconds=40)
+    _say(site, session, dedup=(source, "more"))
 
 
 @pytest.mark.parametrize("body", ["a\0b", "x" * 300_000])

@@ -156,7 +156,7 @@ def test_a_broken_map_of_states_is_reported_and_written_anew(site: Site, session
 def test_a_result_whose_file_is_gone_is_gone_after_a_rebuild(site: Site, session: Session) -> None:
     first, second = furnish(site, session)
     site.buckets(session).apply(site.central, [Delete(f"results/{second}")])
-    assert len(reindex.check(site, session)) == 3  # the post, the result and the promotion
+    assert len(reindex.check(site, session)) == 4  # the post, the result, the promotion and what search knows of it
     reindex.rebuild(site, session)
     assert verification_status.current(session) == {first: "valid"}
     assert reindex.check(site, session) == []

@@ -38,8 +38,8 @@ def test_a_verdict_lies_beside_the_results_and_never_under_them() -> None:
     assert verdicts.path_of("20260608-153019-017_a.md") == "verdicts/20260608-153019-017_a/verdict.json"
 
 
-def test_old_clients_see_inconclusive_as_pending() -> None:
-    assert [state.shown for state in State] == ["valid", "invalid", "pending", "pending"]
+def test_old_clients_see_what_they_have_no_word_for_as_pending() -> None:
+    assert [state.shown for state in State] == ["valid", "invalid", "pending", "pending", "pending"]
 
 
 def test_keys_of_a_later_version_are_passed_over() -> None:

@@ -63,6 +63,11 @@ class Race:
         return f"http://127.0.0.1:{self.port}"
 
     @property
+    def log(self) -> Path:
+        """What the server, its worker and its ticks wrote."""
+        return self.folder / "serve.log"
+
+    @property
     def data(self) -> Path:
         return self.folder / "data"
 
@@ -75,7 +80,10 @@ class Race:
         command = [sys.executable, "-m", "web", "serve", "--data", str(self.data), "--port", str(self.port)]
         command += [] if worker else ["--no-worker"]
         command += ["--challenge", str(self.folder / "challenge.toml")]
-        self.process = subprocess.Popen(command, env=self.env, start_new_session=True)
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                command, env=self.env, start_new_session=True, stdout=log, stderr=subprocess.STDOUT
+            )
         eventually(self.is_up, within_s=60, what="the server's answer to /v1/healthz")
 
     def is_up(self) -> bool:

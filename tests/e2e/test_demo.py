@@ -10,6 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
+@pytest.mark.alone
 @pytest.mark.vllm
 def test_the_demo_ends_with_a_verified_row(tmp_path: Path) -> None:
     env = {**os.environ, "DEMO_EXIT": "1", "DEMO_WORK": str(tmp_path / "demo"), "DEMO_PORT": "0"}

@@ -192,7 +192,7 @@ def make_owner(site: Site, session: Session) -> Owner:
     )
     session.add(agent)
     session.flush()
-    return Owner(site, Caller(user="ada", is_organizer=False, token_id="tok_x"), bucket)
+    return Owner(site, Caller(user="ada", token_id="tok_x"), bucket)
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from runner.launchers import dependencies, trees
 from runner.manifests import BadManifest
 from runner.rows import JobRow
 from runner.worker import Worker
+from storage.buckets import NameTaken
 from storage.errors import InvalidPath
 from storage.site import Site
 from tests.runner.conftest import AGENT, EXPLOITS, Owner, left_behind, row_of
@@ -70,8 +71,10 @@ def test_run_folders_never_lie_inside_each_other(other: str, owner: Owner) -> No
     with pytest.raises(RunPrefixInUse) as refused:
         owner.order(prefix, other)
     assert refused.value.hint == first
-    for apart in ("runs/a/bc", "runs/A/b", "runs/a_b", "runs/a/%"):
+    for apart in ("runs/a/bc", "runs/a_b", "runs/a/%"):
         owner.order(prefix, apart)
+    with pytest.raises(NameTaken):
+        owner.order(prefix, "runs/A/b")
 
 
 def test_a_layer_deeper_than_any_stack_is_named_and_removed(site: Site, owner: Owner, worker: Worker) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from runner.manifests import BadManifest, parse_manifest
+from runner.manifests import BUNDLED, BadManifest, parse_manifest
 
 GOOD: dict[str, Any] = {
     "name": "mine",
@@ -75,3 +75,37 @@ def test_what_is_no_strict_json_is_refused(content: bytes) -> None:
 def test_a_missing_field_is_named(missing: str) -> None:
     with pytest.raises(BadManifest, match=f"wrong at {missing}"):
         parse_manifest(json.dumps({key: value for key, value in GOOD.items() if key != missing}).encode())
+
+
+def _bundled(**change: object) -> bytes:
+    plain = {key: value for key, value in GOOD.items() if key != "serve"}
+    return json.dumps({**plain, "profile": "int4-fast", **change}).encode()
+
+
+def test_a_profile_without_a_command_is_served_by_the_bundled_stack() -> None:
+    overrides = {"speculation.tokens": 7, "levers.skinny": False, "engine.dtype": "bfloat16"}
+    manifest = parse_manifest(_bundled(overrides=overrides))
+    assert tuple(manifest.serve) == BUNDLED
+    assert (manifest.profile, manifest.overrides) == ("int4-fast", overrides)
+
+
+def test_a_command_beside_a_profile_is_the_submissions_own() -> None:
+    manifest = parse_manifest(json.dumps({**GOOD, "profile": {"any": "thing"}, "overrides": 5}).encode())
+    assert (manifest.serve, manifest.profile, manifest.overrides) == (GOOD["serve"], "", {})
+
+
+@pytest.mark.parametrize(
+    ("change", "where"),
+    [
+        ({"profile": "../other"}, "profile"),
+        ({"profile": 5}, "profile"),
+        ({"profile": ""}, "serve"),
+        ({"overrides": ["levers.skinny"]}, "overrides"),
+        ({"overrides": {"Levers": 1}}, "overrides"),
+        ({"overrides": {"levers.skinny": None}}, "overrides"),
+        ({"overrides": {"engine": {"dtype": "x"}}}, "overrides"),
+    ],
+)
+def test_a_profile_or_override_of_a_wrong_form_is_named(change: dict[str, object], where: str) -> None:
+    with pytest.raises(BadManifest, match=f"wrong at {where}"):
+        parse_manifest(_bundled(**change))

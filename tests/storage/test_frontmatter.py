@@ -84,6 +84,12 @@ def test_a_plain_scalar_is_a_word_a_decimal_or_text(text: str, value: Value) -> 
         ("1: a", "text"),
         ("true: a", "text"),
         ("[a]: b", "deeper"),
+        ("? {a: 1}\n: b", "deeper"),
+        ("null: a", "text"),
+        ("2.5: a", "text"),
+        ("a: &x {b: 1}\nc:\n  <<: *x", "anchors"),
+        ("a: {b: 1, b: 2}", "twice"),
+        ("a: !<tag:yaml.org,2002:str> 1", "tags"),
         ("a: {b: {c: {d: {e: {f: 1}}}}}", "deeper"),
         ("- a", "mapping"),
         ("just words", "mapping"),
@@ -100,6 +106,12 @@ def test_a_plain_scalar_is_a_word_a_decimal_or_text(text: str, value: Value) -> 
 def test_what_the_stored_form_does_not_have_is_refused_with_the_reason(head: str, reason: str) -> None:
     with pytest.raises(InvalidFrontmatter, match=reason):
         parse(f"---\n{head}\n---\nbody")
+
+
+@pytest.mark.parametrize("text", ["1e5", "8135e10", "1.5E3", "0o17", "1.", ".5", "007", "12"])
+def test_text_that_another_reader_takes_for_a_number_is_stored_in_quotes(text: str) -> None:
+    assert f"a: '{text}'\n" in serialise({"a": text}, "")
+    assert parse(serialise({"a": text}, "")).frontmatter == {"a": text}
 
 
 def test_five_levels_and_64_keys_are_accepted() -> None:

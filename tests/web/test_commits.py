@@ -14,7 +14,7 @@ from web.app import create_app
 
 def test_a_commit_that_fails_is_never_answered_as_done(site: Site) -> None:
     with writing(site.engine) as session:
-        accounts.add(session, "ada", organizer=False, now=site.clock())
+        accounts.add(session, "ada", now=site.clock())
         token = tokens.issue(session, "ada", secret=site.secret, now=site.clock())
 
     def refuse(_connection: object) -> None:

@@ -10,9 +10,10 @@ from agents.directory import AgentQuery, find_agents, raw_files
 from agents.ownership import get_agent
 from agents.registrations import Application, register
 from agents.rows import AgentRow
+from agents.scopes import Scope
 from board.listing import Record, read_limit
 from web.api.params import Peer
-from web.deps import Read, TheSite, Write, bearer
+from web.deps import Read, TheSite, Write, bearer, require
 from web.text import Text
 
 MAX_REQUEST_BYTES = 100_000
@@ -47,6 +48,7 @@ def register_agent(
 ) -> Record:
     """Register an agent, or update it with force."""
     done = register(site, session, token, new.application)
+    require(done.caller, Scope.POST)
     target, now = f"agents/{done.filename}", site.clock()
     audit.record(session, caller=done.caller, action="agents.register", target=target, now=now, origin=peer)
     return {"filename": done.filename, "agent_bucket": done.row.agent_bucket, "hf_user": done.row.hf_user}

@@ -7,14 +7,17 @@ from fastapi import APIRouter, Header, Request, Response
 from pydantic import BaseModel
 from sqlmodel import Session
 
+from agents import audit
 from agents.tokens import Caller
 from runner import jobs, queue, run_files
 from runner.jobs import Launched, Order
+from runner.launchers.contract import launching
 from runner.launchers.local import LocalLauncher
 from runner.rows import JobRow
 from storage.paths import parse_bucket
 from storage.site import Site
-from web.deps import MaybeCaller, Read, TheCaller, TheSite, Write, origin
+from web.api.params import Peer
+from web.deps import MaybeCaller, Read, TheRunner, TheSite, Write, origin
 
 MAX_REQUEST_BYTES = 100_000
 
@@ -38,12 +41,15 @@ def run(
     request: Request,
     site: TheSite,
     session: Write,
-    caller: TheCaller,
+    caller: TheRunner,
+    peer: Peer,
     idempotency_key: Annotated[str | None, Header(max_length=200)] = None,
 ) -> dict[str, object]:
     """Queue a benchmark of a submission in the agent's own scratch bucket."""
     order = Order(**body.model_dump(), idempotency_key=idempotency_key)
-    launched = jobs.request(site, session, caller, order, LocalLauncher(site.settings).refusal)
+    with launching():
+        launched = jobs.request(site, session, caller, order, LocalLauncher(site.settings).refusal)
+    audit.record(session, caller=caller, action="jobs.run", target=launched.row.id, now=site.clock(), origin=peer)
     return _launched(site, launched, origin(request))
 
 
@@ -68,9 +74,11 @@ def one(job_id: str, site: TheSite, session: Read, caller: MaybeCaller, response
 
 
 @router.post("/v1/jobs/{job_id}:cancel")
-def cancel(job_id: str, site: TheSite, session: Write, caller: TheCaller) -> dict[str, object]:
+def cancel(job_id: str, site: TheSite, session: Write, caller: TheRunner, peer: Peer) -> dict[str, object]:
     """End a waiting run at once; one under way ends within moments."""
-    return jobs.view(session, jobs.cancel(site, session, caller, job_id))
+    row = jobs.cancel(site, session, caller, job_id)
+    audit.record(session, caller=caller, action="jobs.cancel", target=row.id, now=site.clock(), origin=peer)
+    return jobs.view(session, row)
 
 
 def _shown(site: Site, session: Session, caller: Caller | None, row: JobRow) -> dict[str, object]:

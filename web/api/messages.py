@@ -9,6 +9,7 @@ from agents import audit
 from board import messages
 from board.listing import Record, page
 from web.api.params import Listing, Peer
+from web.api.variants import check_one_variant
 from web.deps import MaybeCaller, Read, TheSite, Write
 
 MAX_REQUEST_BYTES = 2_000_000
@@ -31,19 +32,17 @@ class NewMessage(BaseModel):
     type: Word | None = None
     refs: Ref | list[Ref] | None = None
     broadcast: bool = False
+    supersedes: Ref | None = None
 
     @model_validator(mode="after")
     def _one_variant(self) -> "NewMessage":
-        is_raw = self.agent_id is not None and self.body is not None
-        is_mixed = self.source is not None and (self.agent_id is not None or self.body is not None)
-        if is_mixed or not (is_raw or self.source is not None):
-            raise ValueError("send exactly one of {source} and {agent_id, body}")
+        check_one_variant(self.source, self.agent_id, self.body)
         return self
 
     @property
     def wish(self) -> messages.Wish:
         """What the request asks beside the text."""
-        return messages.Wish(type=self.type, refs=self.refs, broadcast=self.broadcast)
+        return messages.Wish(type=self.type, refs=self.refs, broadcast=self.broadcast, supersedes=self.supersedes)
 
 
 @router.post("/v1/messages", status_code=201)

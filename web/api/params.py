@@ -2,9 +2,10 @@
 
 from typing import Annotated
 
-from fastapi import Depends, Query, Request
+from fastapi import Depends, Query
 
 from board.listing import ListQuery, read_query
+from web.last_use import peer
 
 _MOMENT = "ISO 8601 with any offset (none means UTC), or a compact stamp: 20261129[-120000[-000]]; inclusive."
 
@@ -28,11 +29,4 @@ def list_query(
 
 
 Listing = Annotated[ListQuery, Depends(list_query)]
-
-
-def peer(request: Request) -> str:
-    """The address a request came from, for the audit log."""
-    return request.client.host if request.client else ""
-
-
 Peer = Annotated[str, Depends(peer)]

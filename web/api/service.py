@@ -15,6 +15,9 @@ CONVENTIONS = {
     "record": "{YYYYMMDD-HHmmss-mmm}_{handle}.md, UTC; sorting names sorts time",
     "source": "hf://buckets/{org}/{slug}-{agent_id}/{path}",
     "handle": "an agent id, or human-{user} for a person",
+    "times": "since and until take ISO 8601 with any offset (none means UTC) or a compact stamp; inclusive",
+    "shared": "shared_resources/ and taskforce files carry _{agent_id} in their path",
+    "onboarding": "/llms.txt and /skill.md, or README.md of the central bucket",
     "lists": "since, until, agent, q, expand, limit, order, after, before; the answer has count, matched, items, next",
     "errors": '{"error": {"code", "message", "hint"?}}',
 }
@@ -60,7 +63,7 @@ def endpoints(app: FastAPI) -> list[Record]:
             "purpose": operation.get("description", "").partition("\n")[0],
         }
         for path, operations in sorted(described["paths"].items())
-        if path.startswith(("/v1", "/api/"))
+        if path.startswith(("/v1", "/api/", "/feeds/"))
         for method, operation in operations.items()
         if not HUB_TAGS & set(operation.get("tags", []))
     ]

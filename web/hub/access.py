@@ -4,10 +4,11 @@ from sqlmodel import Session
 
 from agents.tokens import Caller
 from storage.buckets import SYSTEM, Bucket, BucketNotFound
-from storage.errors import Forbidden
+from storage.errors import Forbidden, NotFound
 from storage.local.buckets import LocalBuckets
 from storage.paths import BucketName, parse_bucket
 from storage.site import Site
+from web.deps import TheBucketWriter
 
 
 class NotYourBucket(Forbidden):
@@ -16,8 +17,24 @@ class NotYourBucket(Forbidden):
     code = "BUCKET_NOT_OWNED_BY_CALLER"
 
 
+class BucketsElsewhere(NotFound):
+    """The race keeps its buckets at another Hub."""
+
+    code = "BUCKETS_ELSEWHERE"
+
+
+TheWriter = TheBucketWriter
+
+
 def local(site: Site, session: Session) -> LocalBuckets:
-    """Bind the embedded store, whose hashes this protocol speaks of."""
+    """Bind the embedded store, whose hashes this protocol speaks of.
+
+    Raises:
+        BucketsElsewhere: the race's buckets aren't here.
+    """
+    storage = site.challenge.storage
+    if storage.backend != "local":
+        raise BucketsElsewhere(f"This race keeps its buckets at {storage.address}.", hint="Set HF_ENDPOINT to that.")
     return LocalBuckets(session, site.blobs, clock=site.clock)
 
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated, Any, BinaryIO, Literal
 
 from fastapi import APIRouter, Request
@@ -11,13 +12,17 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from sqlmodel import Session
 from starlette.concurrency import run_in_threadpool
 
+from agents import audit
+from agents.tokens import Caller
 from storage.database import writing
 from storage.errors import Malformed
 from storage.local.adoption import Add, Borrow, Operation, Refusal, Remove, apply_each
 from storage.paths import BucketName, parse_bucket
+from storage.quota_limits import byte_limits
 from storage.site import Site
-from web.deps import TheCaller, TheSite
-from web.hub.access import bucket_name, is_readable, local, writable
+from web.api.params import Peer
+from web.deps import TheSite
+from web.hub.access import TheWriter, bucket_name, is_readable, local, writable
 from web.hub.receiving import received
 from web.hub.routing import HubRoute
 from web.text import Text
@@ -64,18 +69,27 @@ Line = Annotated[AddFile | CopyFile | DeleteFile, Field(discriminator="type")]
 _LINE: TypeAdapter[AddFile | CopyFile | DeleteFile] = TypeAdapter(Line)
 
 
+_NONE_DONE: dict[int | str, dict[str, Any]] = {
+    422: {"description": "No line could be done, or one isn't an operation.", "content": {"application/json": {}}}
+}
+_LINES = {"requestBody": {"required": True, "content": {"application/x-ndjson": {"schema": {"type": "string"}}}}}
+"""How the call is described: FastAPI doesn't see a body that is read as it comes."""
+
+
 class MalformedBatch(Malformed):
     """A line isn't an operation; nothing of the batch was done."""
 
     code = "MALFORMED_BATCH"
 
 
-@router.post("/api/buckets/{namespace}/{name}/batch")
-async def batch(request: Request, site: TheSite, caller: TheCaller, namespace: str, name: str) -> JSONResponse:
+@router.post("/api/buckets/{namespace}/{name}/batch", responses=_NONE_DONE, openapi_extra=_LINES)
+async def batch(
+    request: Request, site: TheSite, caller: TheWriter, peer: Peer, namespace: str, name: str
+) -> JSONResponse:
     """Do every line that can be done and say of each other why not; 422 when none could."""
     full = bucket_name(namespace, name, caller)
     async with received(request, site.blobs, max_bytes=MAX_BATCH_BYTES) as file:
-        done, refusals = await run_in_threadpool(_apply, site, full, caller.user, file)
+        done, refusals = await run_in_threadpool(_apply, site, full, caller, peer, file)
     body = {
         "success": not refusals,
         "processed": done + len(refusals),
@@ -85,15 +99,22 @@ async def batch(request: Request, site: TheSite, caller: TheCaller, namespace: s
     return JSONResponse(body, 422 if refusals and not done else 200)
 
 
-def _apply(site: Site, name: BucketName, user: str, file: BinaryIO) -> tuple[int, list[Refusal]]:
+def _apply(site: Site, name: BucketName, caller: Caller, peer: str, file: BinaryIO) -> tuple[int, list[Refusal]]:
     operations = list(parse_lines(file))
     with writing(site.engine) as session:
         store = local(site, session)
-        bucket = writable(store, name, user)
+        bucket = writable(store, name, caller.user)
         refusals = apply_each(
-            store, bucket.name, operations, may_read=lambda source: _may_read(site, session, source, user)
+            store,
+            bucket.name,
+            operations,
+            may_read=lambda source: _may_read(site, session, source, caller.user),
+            limits_of=partial(byte_limits, session, site.challenge.limits),
         )
-    return len(operations) - len(refusals), refusals
+        done = len(operations) - len(refusals)
+        target = f"{bucket.name}: {done} of {len(operations)} operations"
+        audit.record(session, caller=caller, action="buckets.batch", target=target, now=site.clock(), origin=peer)
+    return done, refusals
 
 
 def _may_read(site: Site, session: Session, name: BucketName, user: str) -> bool:

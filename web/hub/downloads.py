@@ -25,7 +25,7 @@ from web.hub.access import local
 from web.hub.granting import TheGrant, TheSigner, granted_bucket
 from web.hub.ranges import Span, parse_range
 from web.hub.routing import HubRoute
-from web.hub.sending import send
+from web.hub.sending import RANGED, Octets, send
 from web.hub.signing import URL_LIFE, BadSignature, Grant, Mode
 
 router = APIRouter(prefix="/cas/{generation}/{bucket_id}", route_class=HubRoute, tags=["store"])
@@ -55,19 +55,19 @@ class Recipe:
         )
 
 
-@router.get("/v2/reconstructions/{digest}")
+@router.get("/v2/reconstructions/{digest}", responses={416: RANGED[416]})
 async def reconstruction(recipe: Annotated[Recipe, Depends()]) -> JSONResponse:
     """Tell which chunks of which xorbs make the range, with one signed URL for each."""
     return JSONResponse(to_v2(recipe.plan, recipe.fetches, recipe.sign))
 
 
-@router.get("/v1/reconstructions/{digest}")
+@router.get("/v1/reconstructions/{digest}", responses={416: RANGED[416]})
 async def reconstruction_v1(recipe: Annotated[Recipe, Depends()]) -> JSONResponse:
     """Tell the same in the older form."""
     return JSONResponse(to_v1(recipe.plan, recipe.fetches, recipe.sign))
 
 
-@router.get("/xorbs/{digest}")
+@router.get("/xorbs/{digest}", response_class=Octets, responses=RANGED)
 def xorb_bytes(
     request: Request,
     site: TheSite,

@@ -7,43 +7,66 @@ from fastapi import APIRouter, Request, Response
 from storage.buckets import FileNotInBucket, StoredFile
 from storage.local import contents
 from storage.paths import BucketName
-from web.deps import MaybeCaller, Read, TheSite, origin
+from web.deps import Read, TheSite, origin
 from web.hub.access import bucket_name, local, readable, user_of
 from web.hub.ranges import parse_range
 from web.hub.routing import HubRoute
-from web.hub.sending import send
+from web.hub.sending import RANGED, UNCHANGED, Octets, send
+from web.viewers import MaybeViewer
 
 router = APIRouter(route_class=HubRoute, tags=["hub"])
 
 
-@router.head("/buckets/{namespace}/{name}/resolve/{path:path}")
+@router.head("/buckets/{namespace}/{name}/resolve/{path:path}", response_class=Octets, responses=UNCHANGED)
 def describe(
-    request: Request, site: TheSite, session: Read, caller: MaybeCaller, namespace: str, name: str, path: str
+    request: Request, site: TheSite, session: Read, caller: MaybeViewer, namespace: str, name: str, path: str
 ) -> Response:
     """Say how large a file is, what its hash is and where to get a token for the store."""
     store = local(site, session)
     bucket = readable(store, bucket_name(namespace, name, caller), user_of(caller)).name
     file = _existing(store.stat(bucket, path), bucket, path)
-    return Response(headers=_headers(request, bucket, file) | {"Content-Length": str(file.size)})
+    headers = _headers(request, bucket, file)
+    if _is_known(request, headers["ETag"]):
+        return _unchanged(headers)
+    return Response(headers=headers | {"Content-Length": str(file.size)})
 
 
-@router.get("/buckets/{namespace}/{name}/resolve/{path:path}")
+@router.get("/buckets/{namespace}/{name}/resolve/{path:path}", response_class=Octets, responses=RANGED | UNCHANGED)
 def resolve(
-    request: Request, site: TheSite, session: Read, caller: MaybeCaller, namespace: str, name: str, path: str
+    request: Request, site: TheSite, session: Read, caller: MaybeViewer, namespace: str, name: str, path: str
 ) -> Response:
     """Send a file, or the one range of it that was asked for."""
     store = local(site, session)
     bucket = readable(store, bucket_name(namespace, name, caller), user_of(caller)).name
     file = _existing(store.stat(bucket, path), bucket, path)
-    span = parse_range(request.headers.get("range"), file.size)
+    headers = _headers(request, bucket, file)
+    if _is_known(request, headers["ETag"]):
+        return _unchanged(headers)
+    span = parse_range(_wanted_range(request, headers["ETag"]), file.size)
     pieces = contents.stream(site.blobs, contents.load(session, file.digest), span.start, span.end)
-    return send(pieces, span, file.size, _headers(request, bucket, file))
+    return send(pieces, span, file.size, headers)
 
 
 def _existing(file: StoredFile | None, bucket: BucketName, path: str) -> StoredFile:
     if file is None:
         raise FileNotInBucket(f"There is no file {path!r:.200} in the bucket {bucket}.")
     return file
+
+
+def _is_known(request: Request, etag: str) -> bool:
+    """Tell whether the client says that it has these very bytes."""
+    known = request.headers.get("if-none-match", "")
+    return known.strip() == "*" or etag in (tag.strip().removeprefix("W/") for tag in known.split(","))
+
+
+def _unchanged(headers: dict[str, str]) -> Response:
+    return Response(status_code=304, headers={key: headers[key] for key in ("ETag", "Cache-Control")})
+
+
+def _wanted_range(request: Request, etag: str) -> str | None:
+    """Return the Range header, unless it is to count only for other bytes than these."""
+    condition = request.headers.get("if-range")
+    return request.headers.get("range") if condition in (None, etag) else None
 
 
 def _headers(request: Request, bucket: BucketName, file: StoredFile) -> dict[str, str]:

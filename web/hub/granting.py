@@ -8,12 +8,13 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
-from agents.tokens import find_holder
+from agents.tokens import Caller, find_holder
 from storage.buckets import Bucket, BucketNotFound
 from storage.errors import Forbidden, NotFound, Unauthorized
 from storage.local.buckets import LocalBuckets
+from storage.local.reach import Reach
 from web.deps import TheSite, bearer
-from web.hub.access import readable, writable
+from web.hub.access import is_readable, user_of, writable
 from web.hub.signing import Grant, Mode, Signer
 
 
@@ -78,18 +79,35 @@ def granted_bucket(store: LocalBuckets, grant: Grant) -> Bucket:
 
     Raises:
         Unauthorized: the token that the grant was given for was revoked or has expired.
-        BucketNotFound: it was deleted, or hidden since.
+        BucketNotFound: it was deleted, or hidden since; neither which, nor its name now, is told.
     """
-    name = store.name_of(grant.bucket_id)
-    if name is None:
+    user, name = user_of(holder(store, grant)), store.name_of(grant.bucket_id)
+    bucket = None if name is None else store.find(name)
+    if bucket is None or not is_readable(bucket, user):
         raise BucketNotFound("The bucket of this access token is gone.")
-    return (writable if grant.mode is Mode.WRITE else readable)(store, name, _user(store, grant))
+    return writable(store, bucket.name, user) if grant.mode is Mode.WRITE else bucket
 
 
-def _user(store: LocalBuckets, grant: Grant) -> str:
+def holder(store: LocalBuckets, grant: Grant) -> Caller | None:
+    """Return whose access a grant is; None for anybody's.
+
+    Raises:
+        Unauthorized: the token that the grant was given for was revoked or has expired.
+    """
     if not grant.token_id:
-        return ""
-    holder = find_holder(store.session, grant.token_id, now=store.now())
-    if holder is None:
+        return None
+    caller = find_holder(store.session, grant.token_id, now=store.now())
+    if caller is None:
         raise Unauthorized("The token behind this access is no longer valid.")
-    return holder.user
+    return caller
+
+
+def reach_of(store: LocalBuckets, grant: Grant) -> Reach:
+    """Say what the grant's holder may build on when writing its bucket.
+
+    Raises:
+        Unauthorized, BucketNotFound, NotYourBucket: they may not write it any more.
+    """
+    granted_bucket(store, grant)
+    user = user_of(holder(store, grant))
+    return Reach(store.session, grant.bucket_id, user, may_read=lambda bucket: is_readable(bucket, user))

@@ -10,8 +10,8 @@ from fastapi.routing import APIRoute
 
 from storage.buckets import BucketNotFound, FileNotInBucket
 from storage.errors import Corrupt, Malformed, PaddockError, TooMany
-from web.errors import status_of
 from web.hub.ranges import RangeNotSatisfiable
+from web.statuses import status_of
 
 _HUB_CODES: dict[type[PaddockError], str] = {BucketNotFound: "RepoNotFound", FileNotInBucket: "EntryNotFound"}
 

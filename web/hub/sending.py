@@ -2,13 +2,31 @@
 
 from collections.abc import Iterator
 from itertools import chain
+from typing import Any
 
 from fastapi import Response
 from fastapi.responses import StreamingResponse
 
 from web.hub.ranges import Span
 
-_PIECE_BYTES = 1 << 18  # chunks are small; each piece costs a hop between threads
+
+class Octets(Response):
+    """Bytes as they are, for the description of calls that answer with them."""
+
+    media_type = "application/octet-stream"
+
+
+RANGED: dict[int | str, dict[str, Any]] = {
+    206: {"description": "The range that was asked for.", "content": {Octets.media_type: {}}},
+    416: {
+        "description": "The range lies outside the bytes there are.",
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/HubRefusal"}}},
+    },
+}
+"""What calls that take a Range header answer beside the whole."""
+UNCHANGED: dict[int | str, dict[str, Any]] = {304: {"description": "The caller holds these very bytes."}}
+
+_PIECE_BYTES = 1 << 20  # chunks are small; each piece costs a hop between threads
 
 
 def send(pieces: Iterator[bytes], span: Span, size: int, headers: dict[str, str]) -> Response:

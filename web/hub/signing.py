@@ -17,7 +17,6 @@ from storage.errors import Forbidden, Unauthorized
 from storage.xet.hashes import to_text
 from storage.xet.reconstruction import Fetch
 
-TOKEN_LIFE = timedelta(hours=1)
 URL_LIFE = timedelta(minutes=30)
 
 

@@ -1,7 +1,6 @@
 """List what a bucket holds."""
 
 from typing import Annotated, Any
-from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, Field
@@ -9,8 +8,9 @@ from pydantic import BaseModel, Field
 from storage.buckets import StoredFile
 from storage.clock import to_iso_ms
 from storage.local.listing import Folder, cursor_after
-from web.deps import MaybeCaller, Read, TheSite, origin
+from web.deps import MaybeCaller, MaybeReader, Read, TheSite
 from web.hub.access import bucket_name, local, readable, user_of
+from web.hub.paging import next_link
 from web.hub.receiving import MAX_BODY_BYTES
 from web.hub.routing import HubRoute
 from web.text import Text
@@ -47,23 +47,18 @@ def tree(
     lister = store.list if recursive else store.entries
     entries = lister(bucket, prefix, after=cursor, limit=limit)
     if len(entries) == limit:
-        response.headers["Link"] = f'<{_next_page(request, cursor_after(entries[-1]))}>; rel="next"'
+        response.headers["Link"] = next_link(request, cursor_after(entries[-1]))
     return [_entry(entry) for entry in entries]
 
 
 @router.post("/api/buckets/{namespace}/{name}/paths-info")
 def paths_info(
-    site: TheSite, session: Read, caller: MaybeCaller, namespace: str, name: str, wanted: Paths
+    site: TheSite, session: Read, caller: MaybeReader, namespace: str, name: str, wanted: Paths
 ) -> list[dict[str, Any]]:
     """Describe those of the paths that are files."""
     store = local(site, session)
     bucket = readable(store, bucket_name(namespace, name, caller), user_of(caller)).name
     return [_entry(file) for file in store.stat_all(bucket, wanted.paths)]
-
-
-def _next_page(request: Request, cursor: str) -> str:
-    query = [(key, value) for key, value in request.query_params.multi_items() if key != "cursor"]
-    return f"{origin(request)}{quote(request.url.path)}?{urlencode([*query, ('cursor', cursor)])}"
 
 
 def _entry(entry: StoredFile | Folder) -> dict[str, Any]:

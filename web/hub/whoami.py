@@ -4,17 +4,19 @@ from typing import Any
 
 from fastapi import APIRouter
 
+from agents.scopes import Scope
 from storage.errors import NotFound
-from web.deps import TheCaller, TheSite
+from web.deps import TheBearer, TheSite
 from web.hub.routing import HubRoute
 
 router = APIRouter(route_class=HubRoute, tags=["hub"])
 
 
 @router.get("/api/whoami-v2")
-def whoami(site: TheSite, caller: TheCaller) -> dict[str, Any]:
+def whoami(site: TheSite, caller: TheBearer) -> dict[str, Any]:
     """Return the caller, as `hf auth whoami` shows it."""
     role = "admin" if caller.is_organizer else "contributor"
+    access = "write" if Scope.BUCKET in caller.scopes else "read"
     return {
         "type": "user",
         "id": caller.user,
@@ -22,7 +24,7 @@ def whoami(site: TheSite, caller: TheCaller) -> dict[str, Any]:
         "fullname": caller.user,
         "email": None,
         "orgs": [{"type": "org", "name": site.challenge.org, "fullname": site.challenge.title, "roleInOrg": role}],
-        "auth": {"type": "access_token", "accessToken": {"displayName": caller.token_id, "role": "write"}},
+        "auth": {"type": "access_token", "accessToken": {"displayName": caller.token_id, "role": access}},
     }
 
 

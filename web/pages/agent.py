@@ -1,7 +1,7 @@
 """`/agents` and `/agents/{id}`: who takes part."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,6 +11,7 @@ from sqlmodel import Session, col, func, select
 
 from agents.directory import agent_ids
 from agents.rows import AgentRow
+from agents.tokens import Caller
 from board.records import MESSAGES, RESULTS
 from board.rows import PostRow, ResultRow
 from storage.errors import NotFound
@@ -18,10 +19,12 @@ from storage.site import Site
 from web.deps import Read, TheSite, site_url
 from web.pages import excerpts, moments, posts, runs, standings
 from web.pages.frame import page
+from web.pages.meters import Meter, agent_meters
 from web.pages.moments import Moment
 from web.pages.posts import Measurement
 from web.pages.runs import JobLine
 from web.pages.standings import Standing
+from web.sessions import MaybeSignedIn
 
 router = APIRouter(include_in_schema=False)
 _PLACED = 100_000  # everybody
@@ -60,6 +63,7 @@ class PostLine:
 
     filename: str
     title: str
+    is_unproven: bool
     at: Moment
 
 
@@ -86,6 +90,8 @@ class AgentView:
     results: tuple[Measurement, ...]
     jobs: tuple[JobLine, ...]
     fetch: str
+    meters: tuple[Meter, ...]
+    sees_quota: bool
 
 
 @router.get("/agents")
@@ -95,12 +101,12 @@ def agents(request: Request, site: TheSite, session: Read) -> Response:
 
 
 @router.get("/agents/{agent_id}")
-def agent(request: Request, agent_id: str, site: TheSite, session: Read) -> Response:
+def agent(request: Request, agent_id: str, site: TheSite, session: Read, viewer: MaybeSignedIn) -> Response:
     """Show one agent."""
     row = session.get(AgentRow, agent_id)
     if row is None:
         raise NotFound("No agent of that name is registered.", hint="/agents lists everybody who is.")
-    return page(request, agent_view(site, session, row, url=site_url(request, site)))
+    return page(request, agent_view(site, session, row, url=site_url(request, site), viewer=viewer))
 
 
 def agents_view(site: Site, session: Session) -> AgentsView:
@@ -133,9 +139,10 @@ def _counts(session: Session, folder: str) -> dict[str, int]:
     return dict(session.exec(query).all())
 
 
-def agent_view(site: Site, session: Session, row: AgentRow, *, url: str) -> AgentView:
-    """Read one agent; `url` is this site's address."""
+def agent_view(site: Site, session: Session, row: AgentRow, *, url: str, viewer: Caller | None = None) -> AgentView:
+    """Read one agent as `viewer` sees it; `url` is this site's address."""
     name = row.agent_id
+    sees_quota = viewer is not None and (viewer.user == row.hf_user or viewer.is_operator)
     by_it = (PostRow.agent == name, PostRow.folder == MESSAGES)
     said = session.exec(select(PostRow).where(*by_it).order_by(col(PostRow.filename).desc()).limit(_POSTS)).all()
     achieved = session.exec(
@@ -158,12 +165,19 @@ def agent_view(site: Site, session: Session, row: AgentRow, *, url: str) -> Agen
         posts=tuple(_post(post, site) for post in said),
         result_count=len(achieved),
         states=", ".join(f"{count} {state}" for state, count in sorted(states.items())),
-        results=tuple(posts.measurement(result) for result in achieved[:_SHOWN]),
+        results=_results(session, achieved[:_SHOWN]),
         jobs=runs.lines(site, session, runs.ended(session, limit=_JOBS, agent=name)),
+        meters=agent_meters(site, session, row, sees_all=sees_quota),
+        sees_quota=sees_quota,
         fetch=f"export HF_ENDPOINT={url}\nhf buckets sync hf://buckets/{row.agent_bucket} ./theirs",
     )
 
 
 def _post(row: PostRow, site: Site) -> PostLine:
     at = moments.moment(row.posted_at, now=site.clock())
-    return PostLine(row.filename, excerpts.title(row), at)
+    return PostLine(row.filename, excerpts.title(row), posts.is_unproven(row), at)
+
+
+def _results(session: Session, rows: Sequence[ResultRow]) -> tuple[Measurement, ...]:
+    unproven = posts.unproven_results(session, [row.filename for row in rows])
+    return tuple(posts.measurement(row, unproven=unproven) for row in rows)

@@ -36,7 +36,9 @@ def of_verdict(state: str) -> Badge:
 
 
 def of_result(row: ResultRow) -> Badge:
-    """Find the badge of a result; one that can't be read has no verdict to wait for."""
+    """Find the badge of a result; one that was taken away or can't be read has no verdict to wait for."""
+    if row.kept_off in ("retracted", "hidden"):
+        return Badge("unsure", "unsure", row.kept_off.capitalize())
     return Badge("unsure", "invalid", "Can’t be read") if row.malformed else of_verdict(row.verification)
 
 

@@ -37,6 +37,7 @@ class FeedItem:
     text: str
     agent: str
     verb: str
+    is_unproven: bool
     posts: int
     result: Measurement | None
     at: Moment
@@ -121,8 +122,11 @@ def _item(
         text=_text(root, last, title, result),
         agent=last.agent,
         verb=_verb(root, last),
+        is_unproven=posts.is_unproven(last),
         posts=head.posts,
-        result=posts.measurement(result) if result else None,
+        result=posts.measurement(result, unproven={root.filename} if posts.is_unproven(root) else ())
+        if result
+        else None,
         at=moments.moment(last.posted_at, now=now),
     )
 

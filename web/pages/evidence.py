@@ -111,6 +111,8 @@ def sentence(row: ResultRow, verdict: Verdict | None) -> str:
 
 def _standing(row: ResultRow) -> str:
     claimed = figures.speed(row.claimed)
+    if row.kept_off:
+        return f" {_KEPT_OFF[row.kept_off]}"
     if row.verification == "invalid":
         return " It failed a gate, so it doesn’t rank."
     if row.claim_state == "overclaimed":
@@ -118,7 +120,16 @@ def _standing(row: ResultRow) -> str:
     return f" The claim of {claimed} holds." if row.claim_state == "held" else ""
 
 
+_KEPT_OFF = {
+    "retracted": "Its author took this result back, so it doesn’t rank.",
+    "hidden": "An organizer hid this result, so it doesn’t rank.",
+    "imported": "Another board published this result. Nothing of ours measured it, so it doesn’t rank.",
+}
+
+
 def _unmeasured(row: ResultRow) -> str:
+    if row.kept_off:
+        return _KEPT_OFF[row.kept_off]
     if row.malformed:
         return "The post can’t be read as a result, so there is nothing to verify. Its agent can post it again."
     if row.verification == "invalid":

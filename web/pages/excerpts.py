@@ -10,7 +10,9 @@ _READ_CHARS = 4000
 
 
 def title(row: PostRow, *, named: object = None) -> str:
-    """Name a post: `named` if it is a text, else as `board.markdown` does."""
+    """Name a post: `named` if it is a text, else as `board.markdown` does; what was taken away has no name left."""
+    if row.state:
+        return f"{row.state.capitalize()} {'result' if row.folder == 'results' else 'post'}"
     for found in (named, row.frontmatter.get("title")):
         if isinstance(found, str) and found.strip():
             return title_of(Document({"title": found}, ""))

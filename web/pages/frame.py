@@ -14,6 +14,9 @@ from fastapi.responses import HTMLResponse, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from sqlmodel import Session, col, func, select
 
+from agents.roles import Role
+from agents.sessions import Visit
+from board import read_marks
 from board.rows import ResultRow
 from runner.rows import JobRow
 from runner.states import LEASED, State
@@ -22,6 +25,7 @@ from storage.site import Site
 from web.pages import figures
 from web.pages.caps import cap_text
 from web.pages.plates import plate
+from web.sessions import find_visit, form_token, note_visit
 
 TEMPLATES = Path(__file__).resolve().parent.parent / "templates"
 STATIC = Path(__file__).resolve().parent.parent / "static"
@@ -61,6 +65,13 @@ class Frame:
     queued: int
     verified: int
     assets: str
+    user: str
+    role: str
+    form_token: str
+    inbox: str
+    unread: int
+    is_operator: bool
+    central: str
 
 
 def environment() -> Environment:
@@ -95,13 +106,15 @@ def page(request: Request, view: View, *, status: int = 200) -> Response:
     A reader who holds these very bytes is answered 304.
     """
     site = cast(Site, request.app.state.site)
+    visit = find_visit(request, site)
+    after = note_visit(request, site, visit)
     with reading(site.engine) as session:
-        frame = frame_of(request, site, session)
+        frame = frame_of(request, site, session, visit)
     html = render(view, frame).encode()
     etag = f'"{hashlib.sha256(html).hexdigest()[:32]}"'
     if status == 200 and request.headers.get("if-none-match") == etag:
-        return Response(status_code=304, headers={**HEADERS, "ETag": etag})
-    return HTMLResponse(html, status, {**HEADERS, "ETag": etag})
+        return Response(status_code=304, headers={**HEADERS, "ETag": etag}, background=after)
+    return HTMLResponse(html, status, {**HEADERS, "ETag": etag}, background=after)
 
 
 def render(view: View, frame: Frame) -> str:
@@ -109,8 +122,8 @@ def render(view: View, frame: Frame) -> str:
     return _ENV.get_template(view.template).render(view=view, frame=frame)
 
 
-def frame_of(request: Request, site: Site, session: Session) -> Frame:
-    """Read the state of the race."""
+def frame_of(request: Request, site: Site, session: Session, visit: Visit | None) -> Frame:
+    """Read the state of the race, and who looks at it."""
     challenge = site.challenge
     return Frame(
         path=request.url.path,
@@ -122,8 +135,17 @@ def frame_of(request: Request, site: Site, session: Session) -> Frame:
         cap=cap_text(site),
         running=_jobs(session, tuple(sorted(LEASED))),
         queued=_jobs(session, (State.QUEUED,)),
-        verified=session.exec(select(func.count()).where(ResultRow.verification == "valid")).one(),
+        verified=session.exec(
+            select(func.count()).where(ResultRow.verification == "valid", ResultRow.kept_off == "")
+        ).one(),
         assets=_ASSETS,
+        user=visit.caller.user if visit else "",
+        role=visit.caller.role if visit else Role.VISITOR,
+        form_token=form_token(request, site) if visit else "",
+        inbox=visit.caller.handle if visit else "",
+        unread=read_marks.count_unread(session, visit.caller.handle) if visit else 0,
+        is_operator=visit is not None and visit.caller.is_operator,
+        central=str(site.central),
     )
 
 

@@ -2,24 +2,31 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Depends, Request, Response
+from fastapi.responses import RedirectResponse
 from sqlmodel import Session
 
-from runner import queue
+from agents import audit
+from agents.scopes import Scope
+from agents.tokens import Caller
+from runner import jobs, queue
 from runner.rows import JobRow, VolleyRow
 from runner.run_files import LOGS
 from runner.states import ENDED, Fault, State
 from storage.errors import NotFound
 from storage.site import Site
-from web.deps import Read, TheSite
+from web.deps import Read, TheSite, Write, require
+from web.forms import FormVisit
+from web.last_use import peer
 from web.pages import badges, figures, files, logs, moments, runs
 from web.pages.badges import Badge
 from web.pages.files import FileLink
 from web.pages.frame import page
 from web.pages.logs import Log
 from web.pages.moments import Moment
+from web.sessions import MaybeSignedIn
 
 router = APIRouter(include_in_schema=False)
 
@@ -71,28 +78,50 @@ class JobView:
     files: tuple[FileLink, ...]
     log: Log | None
     log_href: str
+    can_cancel: bool
+    is_stopping: bool
 
 
 @router.get("/jobs/{job_id}")
-def job(request: Request, job_id: str, site: TheSite, session: Read) -> Response:
+def job(request: Request, job_id: str, site: TheSite, session: Read, viewer: MaybeSignedIn) -> Response:
     """Show one job."""
     row = session.get(JobRow, job_id)
     if row is None:
         raise NotFound("There is no such job.", hint="/queue lists the jobs that run, wait or ended lately.")
-    return page(request, job_view(site, session, row))
+    return page(request, job_view(site, session, row, viewer=viewer))
 
 
-def job_view(site: Site, session: Session, row: JobRow) -> JobView:
-    """Read one job, with its files where everybody may see them."""
+def form_runner(visit: FormVisit) -> Caller:
+    """Who sent the form, if they may start and cancel benchmarks.
+
+    Raises:
+        SignInNeeded, ForgedForm, ScopeMissing: they may not.
+    """
+    return require(visit.caller, Scope.RUN)
+
+
+@router.post("/jobs/{job_id}/cancel")
+def cancel(
+    request: Request, job_id: str, site: TheSite, session: Write, caller: Annotated[Caller, Depends(form_runner)]
+) -> Response:
+    """End a waiting run at once; one under way ends within moments."""
+    row = jobs.cancel(site, session, caller, job_id)
+    audit.record(session, caller=caller, action="jobs.cancel", target=row.id, now=site.clock(), origin=peer(request))
+    return RedirectResponse(f"/jobs/{row.id}", 303)
+
+
+def job_view(site: Site, session: Session, row: JobRow, *, viewer: Caller | None = None) -> JobView:
+    """Read one job as `viewer` sees it, with its files where everybody may see them."""
     now = site.clock()
     is_draw = row.kind != "benchmark"
     shown = not is_draw and runs.is_public(site, session, row.submission_bucket)
     run_files = _run_files(site, session, row) if not is_draw else ()
+    volley = session.get(VolleyRow, row.volley_id) if row.volley_id else None
     return JobView(
         id=row.id,
         title=runs.title_of(row, public=shown),
         agent=row.agent_id,
-        purpose=runs.purpose_of(session, row),
+        purpose=runs.purpose_of(row, volley),
         badge=badges.of_job(row.state),
         created=moments.moment(row.created_at, now=now),
         is_live=row.finished_at is None,
@@ -100,14 +129,23 @@ def job_view(site: Site, session: Session, row: JobRow) -> JobView:
         stages=stages_of(row, now=now),
         percent=None if is_draw else runs.percent_of(row),
         is_draw=is_draw,
-        result=_result(session, row),
+        result=volley.result if volley else "",
         failure=failure_of(row) if shown else None,
         facts=_facts(site, row) if shown else (),
         facts_more=_more(row, shown=shown),
         files=run_files,
         log=_log(site, session, row, run_files),
         log_href=next((file.href for file in run_files if file.name == LOGS), ""),
+        can_cancel=_may_cancel(row, viewer),
+        is_stopping=row.cancel_requested and row.finished_at is None,
     )
+
+
+def _may_cancel(row: JobRow, viewer: Caller | None) -> bool:
+    is_over = row.finished_at is not None or row.cancel_requested
+    if viewer is None or is_over or row.kind != "benchmark" or Scope.RUN not in viewer.scopes:
+        return False
+    return viewer.user == row.user or viewer.is_organizer
 
 
 def stages_of(row: JobRow, *, now: datetime) -> tuple[Stage, ...]:
@@ -156,11 +194,6 @@ def failure_of(row: JobRow) -> Failure | None:
     if row.state not in ENDED or row.state == State.COMPLETED:
         return None
     return Failure(row.code or row.state, row.message or "The run ended without a number.", row.fault == Fault.OURS)
-
-
-def _result(session: Session, row: JobRow) -> str:
-    volley = session.get(VolleyRow, row.volley_id) if row.volley_id else None
-    return volley.result if volley else ""
 
 
 def _facts(site: Site, row: JobRow) -> tuple[tuple[str, str], ...]:

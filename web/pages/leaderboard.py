@@ -11,7 +11,7 @@ from board.leaderboard import guard_of
 from board.rows import ResultRow
 from storage.site import Site
 from web.deps import Read, TheSite
-from web.pages import figures, standings
+from web.pages import figures, posts, standings
 from web.pages.frame import page
 from web.pages.standings import Standings
 
@@ -42,6 +42,7 @@ class Rejected:
     claim: str
     measured: str
     guard: str
+    is_unproven: bool
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ def leaderboard_view(site: Site, session: Session, view: str, hardware: str) -> 
         headline=headline(found) if view != "raw" else "",
         valid=sum(1 for row in here if row.verification == "valid"),
         waiting=sum(1 for row in here if row.verification in ("pending", "inconclusive")),
-        rejected=tuple(_rejected(row) for row in here if row.verification == "invalid")[:_INVALID_SHOWN],
+        rejected=_invalid(session, here),
         left_out=_left_out(session),
         guard=race.guard.field.upper(),
         unit=race.score.unit,
@@ -123,7 +124,8 @@ def _href(view: str, hardware: str) -> str:
 
 
 def _here(session: Session, hardware: str, default: str) -> list[ResultRow]:
-    query = select(ResultRow).where(col(ResultRow.malformed).is_(False), ResultRow.status != "negative")
+    ranks = (col(ResultRow.malformed).is_(False), ResultRow.status != "negative", ResultRow.kept_off == "")
+    query = select(ResultRow).where(*ranks)
     rows = session.exec(query.order_by(col(ResultRow.claimed).desc()))
     return [row for row in rows if (row.hardware or default) == hardware]
 
@@ -133,7 +135,13 @@ def _others(session: Session, hardware: str, default: str) -> tuple[str, ...]:
     return tuple(sorted({*names, default} - {hardware}))
 
 
-def _rejected(row: ResultRow) -> Rejected:
+def _invalid(session: Session, here: list[ResultRow]) -> tuple[Rejected, ...]:
+    rows = [row for row in here if row.verification == "invalid"][:_INVALID_SHOWN]
+    unproven = posts.unproven_results(session, [row.filename for row in rows])
+    return tuple(_rejected(row, is_unproven=row.filename in unproven) for row in rows)
+
+
+def _rejected(row: ResultRow, *, is_unproven: bool) -> Rejected:
     return Rejected(
         filename=row.filename,
         title=row.method or row.filename,
@@ -142,6 +150,7 @@ def _rejected(row: ResultRow) -> Rejected:
         claim=figures.speed(row.claimed),
         measured=figures.speed(row.measured),
         guard=figures.perplexity(guard_of(row)),
+        is_unproven=is_unproven,
     )
 
 

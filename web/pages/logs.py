@@ -1,4 +1,4 @@
-"""The end of a run's log, as numbered lines that can be linked to."""
+"""Text as numbered lines that can be linked to: the end of a run's log, the beginning of a file."""
 
 from dataclasses import dataclass
 
@@ -29,6 +29,13 @@ def tail(content: bytes, *, shown: int = _SHOWN) -> Log:
     first = max(0, len(texts) - shown)
     kept = (LogLine(i, clean, _look(clean)) for i, clean in enumerate(map(_clean, texts[first:]), first + 1))
     return Log(tuple(kept), first)
+
+
+def head(text: str, *, shown: int) -> tuple[tuple[LogLine, ...], bool]:
+    """Number a text's first lines; the second value tells whether anything of it is left out."""
+    texts = text.splitlines()
+    kept = tuple(LogLine(number, _clean(line), "") for number, line in enumerate(texts[:shown], 1))
+    return kept, len(texts) > shown or any(len(line) > _LINE_CHARS for line in texts)
 
 
 def _clean(text: str) -> str:

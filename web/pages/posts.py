@@ -8,12 +8,15 @@ from markupsafe import Markup
 from sqlmodel import Session, col, select
 
 from board import markdown
+from board.attribution import Level, level_of
 from board.leaderboard import guard_of
+from board.records import IMPORTED, RESULTS
 from board.rows import PostRow, RefRow, ResultRow
 from runner.verification import VERIFIER
 from web.pages import badges, excerpts, figures, moments
 from web.pages.badges import Badge
 from web.pages.moments import Moment
+from web.pages.rights import NOBODY, Rights
 
 MAX_CHARS = 20_000
 """Most of one post that a page renders; hostile Markdown costs 20 µs a character."""
@@ -25,6 +28,7 @@ _PROOFS = {
     "raw": "with its own token",
     "dashboard": "on this site",
     "server": "by this server",
+    "imported": "imported from another board",
 }
 
 
@@ -44,11 +48,15 @@ class Measurement:
     drift: str
     guard: str
     reason: str
+    is_unproven: bool
 
 
 @dataclass(frozen=True)
 class Post:
-    """One post; `html` is sanitised, everything else is text. `result` is there when it is one."""
+    """One post; `html` is sanitised, everything else is text. `result` is there when it is one.
+
+    What its reader may do: `can_retract` it as its author, `can_hide` or `can_unhide` it as an organizer.
+    """
 
     filename: str
     anchor: str
@@ -61,6 +69,13 @@ class Post:
     result: Measurement | None
     replies_to: str
     replies_to_anchor: str
+    state: str
+    reason: str
+    supersedes: str
+    superseded_by: str
+    can_retract: bool
+    can_hide: bool
+    can_unhide: bool
 
 
 def anchor_of(filename: str) -> str:
@@ -77,8 +92,13 @@ def post_of(
     reply: PostRow | None,
     title: str = "",
     max_chars: int = MAX_CHARS,
+    supersedes: str = "",
+    rights: Rights = NOBODY,
 ) -> Post:
-    """Show one post of a page called `title`; `results` holds the results it knows, `reply` is what is answered."""
+    """Show one post of a page called `title` to who has `rights`.
+
+    `results` holds the results it knows, `reply` is what is answered.
+    """
     kind = _kind(row)
     target = reply.filename if reply else ""
     measured = results.get(target if kind == "verdict" else row.filename)
@@ -87,14 +107,31 @@ def post_of(
         anchor=anchor_of(row.filename),
         agent=row.agent,
         proof=_PROOFS.get(row.via, row.via),
-        is_unproven="proof" in row.frontmatter,
+        is_unproven=is_unproven(row),
         kind=kind,
         html=rendered(excerpts.without_title(row.body, title), known=known, max_chars=max_chars),
         at=moments.moment(row.posted_at, now=now),
-        result=measurement(measured) if measured and kind != "message" else None,
+        result=_shown_result(row, measured) if measured and kind != "message" else None,
         replies_to=reply.agent if reply else "",
         replies_to_anchor=anchor_of(target) if reply else "",
+        state=row.state,
+        reason=str(row.frontmatter.get(row.state, "")) if row.state else "",
+        supersedes=supersedes,
+        superseded_by=row.superseded_by or "",
+        can_retract=rights.may_retract(row),
+        can_hide=rights.may_hide(row),
+        can_unhide=rights.may_unhide(row),
     )
+
+
+def _shown_result(row: PostRow, measured: ResultRow) -> Measurement:
+    """Describe the result that a post is, or that a verdict is about; its own post says whether it is proven."""
+    return measurement(measured, unproven={row.filename} if is_unproven(row) else ())
+
+
+def is_unproven(row: PostRow) -> bool:
+    """Tell whether nobody proved to have written a record."""
+    return level_of(row.frontmatter) == Level.NONE
 
 
 def rendered(body: str, *, known: Container[str], max_chars: int = MAX_CHARS) -> Markup:
@@ -112,11 +149,11 @@ def chars_each(bodies: Sequence[str]) -> int:
 def _kind(row: PostRow) -> str:
     if row.folder == "results":
         return "result"
-    return "verdict" if row.agent == VERIFIER else "message"
+    return "verdict" if row.agent == VERIFIER and row.via != IMPORTED else "message"
 
 
-def measurement(row: ResultRow) -> Measurement:
-    """Describe what a result stands with."""
+def measurement(row: ResultRow, *, unproven: Container[str] = ()) -> Measurement:
+    """Describe what a result stands with; `unproven` holds the file names of results that nobody proved."""
     is_claim = row.measured is None
     return Measurement(
         filename=row.filename,
@@ -131,13 +168,28 @@ def measurement(row: ResultRow) -> Measurement:
         drift=figures.change(row.measured, row.claimed),
         guard=figures.perplexity(guard_of(row)),
         reason=row.reason,
+        is_unproven=row.filename in unproven,
     )
+
+
+def unproven_results(session: Session, filenames: Sequence[str]) -> frozenset[str]:
+    """Find those of some results that nobody proved to have written."""
+    asked = select(PostRow.filename, PostRow.frontmatter).where(
+        PostRow.folder == RESULTS, col(PostRow.filename).in_(filenames)
+    )
+    return frozenset(name for name, head in session.exec(asked) if level_of(head) == Level.NONE)
 
 
 def results_named(session: Session, filenames: Sequence[str]) -> dict[str, ResultRow]:
     """Find results by file name."""
     rows = session.exec(select(ResultRow).where(col(ResultRow.filename).in_(filenames))).all()
     return {row.filename: row for row in rows}
+
+
+def replaced(session: Session, filenames: Sequence[str]) -> dict[str, str]:
+    """Map each post that superseded an earlier one to that one."""
+    query = select(PostRow.superseded_by, PostRow.filename).where(col(PostRow.superseded_by).in_(filenames))
+    return {newer: older for newer, older in session.exec(query) if newer}
 
 
 def answered(session: Session, filenames: Sequence[str]) -> dict[str, str]:

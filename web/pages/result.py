@@ -109,7 +109,7 @@ def result_view(site: Site, session: Session, row: ResultRow, post: PostRow) -> 
         agent=row.agent,
         operator=placed.hf_user if placed else "",
         posted=moments.moment(row.posted_at, now=site.clock()),
-        measured=posts.measurement(row),
+        measured=posts.measurement(row, unproven={row.filename} if posts.is_unproven(post) else ()),
         badge=badges.of_result(row),
         is_record=placed is not None and placed.rank == 1,
         place=place_of(placed) if placed else "",
@@ -134,7 +134,7 @@ def result_view(site: Site, session: Session, row: ResultRow, post: PostRow) -> 
         thread=post.thread,
         submission=row.submission or "",
         run=_run(site, session, row),
-        is_waiting=not row.malformed and row.verification in (State.PENDING, State.INCONCLUSIVE),
+        is_waiting=not (row.malformed or row.kept_off) and row.verification in (State.PENDING, State.INCONCLUSIVE),
         facts=evidence.posted_facts(post.frontmatter),
     )
 

@@ -82,19 +82,26 @@ def ended(session: Session, *, limit: int, agent: str | None = None) -> Sequence
 
 
 def lines(site: Site, session: Session, jobs: Iterable[JobRow]) -> tuple[JobLine, ...]:
-    """Describe jobs for a list."""
-    now = site.clock()
-    return tuple(line(site, session, job, now=now) for job in jobs)
+    """Describe jobs for a list; what several of them share is looked up once."""
+    listed, now = list(jobs), site.clock()
+    buckets = {job.submission_bucket for job in listed if job.kind == "benchmark"}
+    public = {bucket for bucket in buckets if is_public(site, session, bucket)}
+    named = {job.volley_id for job in listed if job.volley_id}
+    volleys = {row.id: row for row in session.exec(select(VolleyRow).where(col(VolleyRow.id).in_(named)))}
+    return tuple(
+        line(site, job, volleys.get(job.volley_id or ""), is_shown=job.submission_bucket in public, now=now)
+        for job in listed
+    )
 
 
-def line(site: Site, session: Session, job: JobRow, *, now: datetime) -> JobLine:
-    """Describe one job for a list."""
-    shown = job.kind == "benchmark" and is_public(site, session, job.submission_bucket)
+def line(site: Site, job: JobRow, volley: VolleyRow | None, *, is_shown: bool, now: datetime) -> JobLine:
+    """Describe one job for a list; `is_shown` tells whether anybody may read its submission."""
+    shown = is_shown and job.kind == "benchmark"
     return JobLine(
         id=job.id,
         title=title_of(job, public=shown),
         agent=job.agent_id,
-        purpose=purpose_of(session, job),
+        purpose=purpose_of(job, volley),
         badge=badges.of_job(job.state),
         stage=_STAGE_WORDS.get(job.state, job.state.replace("_", " ")),
         percent=percent_of(job) if job.kind == "benchmark" else None,
@@ -112,11 +119,10 @@ def title_of(job: JobRow, *, public: bool) -> str:
     return job.submission_prefix.rstrip("/").rpartition("/")[2] if public else "A private submission"
 
 
-def purpose_of(session: Session, job: JobRow) -> str:
-    """Say why a job runs."""
+def purpose_of(job: JobRow, volley: VolleyRow | None) -> str:
+    """Say why a job runs; `volley` is the verification that a draw belongs to."""
     if job.kind == "benchmark":
         return "benchmark"
-    volley = session.get(VolleyRow, job.volley_id) if job.volley_id else None
     if volley is None or job.draw is None:
         return "verification"
     return f"verification, draw {job.draw} of {volley.planned}"

@@ -5,7 +5,7 @@ never placed by its own number: what waits for its verdict stands below what was
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlmodel import Session, col, select
 
@@ -13,7 +13,7 @@ from board.leaderboard import Query, Row, guard_of, show
 from board.rows import ResultRow
 from board.verdicts import State
 from storage.site import Site
-from web.pages import badges, figures, moments, strips
+from web.pages import badges, figures, moments, posts, strips
 from web.pages.badges import Badge
 from web.pages.moments import Moment
 from web.pages.strips import Axis, Measured, Strip
@@ -41,6 +41,7 @@ class Standing:
     badge: Badge
     strip: Strip | None
     at: Moment
+    is_unproven: bool
 
 
 @dataclass(frozen=True)
@@ -86,8 +87,15 @@ def _standings(
 ) -> Standings:
     shown = rows[:limit]
     axis = strips.axis_for([_measured(row) for row in shown])
-    guards = _guards(session, [row.filename for row in shown])
-    built = tuple(_standing(site, row, axis, guards.get(row.filename), by_claim=by_claim) for row in shown)
+    named = [row.filename for row in shown]
+    guards, unproven = _guards(session, named), posts.unproven_results(session, named)
+    built = tuple(
+        replace(
+            _standing(site, row, axis, guards.get(row.filename), by_claim=by_claim),
+            is_unproven=row.filename in unproven,
+        )
+        for row in shown
+    )
     return Standings(built, axis, sum(1 for row in rows if _look(row)) if not by_claim else 0, len(rows))
 
 
@@ -117,6 +125,7 @@ def _standing(site: Site, row: Row, axis: Axis | None, guard: float | None, *, b
         badge=badges.of_verdict(row.verification.value),
         strip=strips.strip(_measured(row), axis) if axis else None,
         at=moments.moment(row.posted_at, now=site.clock()),
+        is_unproven=False,
     )
 
 

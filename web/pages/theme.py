@@ -3,16 +3,17 @@
 from typing import Annotated
 from urllib.parse import urlsplit
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import RedirectResponse
 
+from web.forms import maybe_form_visit
 from web.pages.frame import THEMES
 
 router = APIRouter(include_in_schema=False)
 _YEAR_S = 365 * 24 * 3600
 
 
-@router.post("/theme")
+@router.post("/theme", dependencies=[Depends(maybe_form_visit)])
 def choose(request: Request, theme: Annotated[str, Form()] = "") -> RedirectResponse:
     """Keep the choice in a cookie and go back to the page; anything but light or dark means the system's."""
     answer = RedirectResponse(_back(request), 303)

@@ -15,9 +15,11 @@ from board.rows import PostRow, ResultRow
 from storage.errors import NotFound
 from storage.site import Site
 from web.deps import Read, TheSite, site_url
-from web.pages import excerpts, posts, threads
+from web.pages import excerpts, posts, rights, threads
 from web.pages.frame import page
 from web.pages.posts import Measurement, Post
+from web.pages.rights import NOBODY, Rights
+from web.sessions import MaybeSignedIn
 
 router = APIRouter(include_in_schema=False)
 _PAGE = 100
@@ -41,6 +43,7 @@ class ThreadView:
     fresh: int
     fresh_first: str
     site_url: str
+    can_post: bool
 
 
 @router.get("/t/{filename}")
@@ -49,6 +52,7 @@ def thread(
     filename: str,
     site: TheSite,
     session: Read,
+    viewer: MaybeSignedIn,
     after: Annotated[str, Query(max_length=200)] = "",
     seen: Annotated[str, Query(max_length=200)] = "",
 ) -> Response:
@@ -58,7 +62,8 @@ def thread(
         raise NotFound("There is no such post.", hint="The board lists every thread.")
     if row.thread != filename:
         return RedirectResponse(_place(session, row), 303)
-    return page(request, thread_view(site, session, row, url=site_url(request, site), after=after, seen=seen))
+    may, url = rights.rights_of(session, viewer), site_url(request, site)
+    return page(request, thread_view(site, session, row, url=url, after=after, seen=seen, may=may))
 
 
 def _place(session: Session, row: PostRow) -> str:
@@ -70,14 +75,17 @@ def _place(session: Session, row: PostRow) -> str:
     return f"/t/{quote(row.thread)}{start}#{posts.anchor_of(row.filename)}"
 
 
-def thread_view(site: Site, session: Session, root: PostRow, *, url: str, after: str, seen: str) -> ThreadView:
-    """Read one page of the thread that starts with `root`; `url` is this site's address."""
+def thread_view(
+    site: Site, session: Session, root: PostRow, *, url: str, after: str, seen: str, may: Rights = NOBODY
+) -> ThreadView:
+    """Read one page of the thread that starts with `root` for who `may`; `url` is this site's address."""
     query = select(PostRow).where(PostRow.thread == root.filename, PostRow.filename > after)
     found = session.exec(query.order_by(col(PostRow.filename)).limit(_PAGE + 1)).all()
     rows, more = found[:_PAGE], len(found) > _PAGE
     answers = posts.answered(session, [row.filename for row in rows])
     targets = threads.posts_named(session, list(answers.values()))
     results = posts.results_named(session, [*(row.filename for row in rows), *answers.values()])
+    earlier = posts.replaced(session, [row.filename for row in rows])
     counted, voices, newest = session.exec(
         select(func.count(), func.count(col(PostRow.agent).distinct()), func.max(PostRow.filename)).where(
             PostRow.thread == root.filename
@@ -102,16 +110,25 @@ def thread_view(site: Site, session: Session, root: PostRow, *, url: str, after:
                 reply=targets.get(answers.get(row.filename, "")),
                 title=title,
                 max_chars=shown,
+                supersedes=earlier.get(row.filename, ""),
+                rights=may,
             )
             for row in rows
         ),
         newer=rows[-1].filename if more else "",
-        results=tuple(posts.measurement(row) for row in _results(session, root.filename)),
+        results=_measurements(session, root.filename),
         seen=since,
         fresh=fresh,
         fresh_first=fresh_first or "",
         site_url=url,
+        can_post=bool(may.handles),
     )
+
+
+def _measurements(session: Session, root: str) -> tuple[Measurement, ...]:
+    rows = _results(session, root)
+    unproven = posts.unproven_results(session, [row.filename for row in rows])
+    return tuple(posts.measurement(row, unproven=unproven) for row in rows)
 
 
 def _results(session: Session, root: str) -> Sequence[ResultRow]:

@@ -25,7 +25,7 @@ document.addEventListener("click", (event) => {
   if (button) copy(button);
 });
 
-const polls = (element) => (element.getAttribute("hx-trigger") || "").startsWith("every");
+const polls = (element) => (element.getAttribute("hx-trigger") || "").includes("every");
 
 // Nobody looks: don't ask.
 document.addEventListener("htmx:beforeRequest", (event) => {
@@ -66,6 +66,35 @@ function followLog() {
   if (list && atEnd) list.scrollTop = list.scrollHeight;
 }
 document.addEventListener("htmx:afterSettle", followLog);
+
+// Something happened on the board: whatever on this page listens for it asks anew. Nothing moves by itself.
+let telling = 0;
+function tellPage() {
+  clearTimeout(telling);
+  telling = setTimeout(() => {
+    if (!document.hidden) document.body.dispatchEvent(new Event("changed"));
+  }, 200);
+}
+document.addEventListener("visibilitychange", tellPage);
+
+// One stream of events for all tabs, where the browser lets tabs agree on who holds it. Without it pages still poll.
+const tabs = "BroadcastChannel" in window ? new BroadcastChannel("paddock") : null;
+if (tabs) tabs.addEventListener("message", tellPage);
+function followEvents() {
+  const stream = new EventSource("/v1/events");
+  const tell = () => {
+    if (tabs) tabs.postMessage("changed");
+    tellPage();
+  };
+  for (const kind of ["open", "message", "result", "note", "taskforce", "file", "trace", "verdict", "job", "moderation", "reset"]) {
+    stream.addEventListener(kind, tell);
+  }
+  return new Promise(() => {}); // as long as this tab lives
+}
+if (document.querySelector("[hx-trigger^='changed']")) {
+  if (navigator.locks) navigator.locks.request("paddock-events", followEvents);
+  else followEvents();
+}
 
 showCopyButtons(document);
 if (!location.hash) followLog();

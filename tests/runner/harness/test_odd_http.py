@@ -101,6 +101,7 @@ def test_log_probabilities_too_low_to_add_up_are_named(logprob: float, harness: 
     assert (outcome.status, outcome.code) == (3, "bad_logprobs")
 
 
+@pytest.mark.alone
 def test_the_rate_is_that_of_the_timed_block_alone(harness: Harness) -> None:
     """Warm-up, scoring and chat are made slow, so that any of them in the time would show."""
     timed: list[Any] = []
@@ -108,11 +109,11 @@ def test_the_rate_is_that_of_the_timed_block_alone(harness: Harness) -> None:
     def bend(request: Any, answer: Any) -> Any:
         is_timed = "prompt" in request and "prompt_logprobs" not in request and len(request["prompt"]) < 10
         timed.extend([request] if is_timed else [])
-        threading.Event().wait(0.2 if is_timed else 0.05)
+        threading.Event().wait(0.2 if is_timed else 0.3)
         return answer
 
     with Endpoint(bend) as endpoint:
         summary = harness(endpoint).read("summary.json")
     assert len(timed) == 5
-    assert summary["tps"] == pytest.approx(5 * 12 / (5 * 0.2), rel=0.03)
+    assert summary["tps"] == pytest.approx(5 * 12 / (5 * 0.2), rel=0.15)  # one slow answer in it: 23 % less
     assert summary["tps"] == pytest.approx(summary["total_output_tokens"] / summary["duration_s"])

@@ -126,10 +126,10 @@ def test_deleting_a_path_twice_in_a_batch_is_refused(store: LocalBuckets) -> Non
 
 
 def test_a_listing_goes_by_folders_not_by_letters(store: LocalBuckets) -> None:
-    store.apply(ONE, [Put(path, b"") for path in ("dir/b", "dir/a/z", "dir0", "dirt/x", "dir", "é/f", ".led/g")])
-    assert paths(store) == sorted(["dir/b", "dir/a/z", "dir0", "dirt/x", "dir", "é/f", ".led/g"])
-    assert paths(store, prefix="dir") == ["dir", "dir/a/z", "dir/b"]
-    assert paths(store, prefix="dir/") == ["dir", "dir/a/z", "dir/b"]
+    store.apply(ONE, [Put(path, b"") for path in ("dir/b", "dir/a/z", "dir0", "dirt/x", "é/f", ".led/g")])
+    assert paths(store) == sorted(["dir/b", "dir/a/z", "dir0", "dirt/x", "é/f", ".led/g"])
+    assert paths(store, prefix="dir") == ["dir/a/z", "dir/b"]
+    assert paths(store, prefix="dir/") == ["dir/a/z", "dir/b"]
     assert paths(store, prefix="é") == ["é/f"]
     assert paths(store, prefix="di") == []
 

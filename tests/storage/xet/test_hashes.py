@@ -1,15 +1,29 @@
 """Hashes agree with the client's and hold their form."""
 
+import random
 from pathlib import Path
 
 import hf_xet
 import pytest
+from blake3 import blake3
 from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.xet.errors import InvalidXet
-from storage.xet.hashes import ZERO, Digest, chunk_hash, file_hash, from_text, merkle_root, to_text
+from storage.xet.hashes import (
+    ZERO,
+    Digest,
+    Stretch,
+    chunk_hash,
+    file_hash,
+    from_text,
+    merkle_root,
+    merkle_root_of,
+    to_text,
+)
 from tests.storage.xet.builders import noise
+
+NODE_KEY = bytes.fromhex("017ec5c7a5472996fd946666b48a02e65ddd536f37c76dd2f86352e64a53713f")
 
 
 def test_the_text_form_prints_four_little_endian_words() -> None:
@@ -44,6 +58,35 @@ def test_a_file_of_one_chunk_hashes_as_the_client_says(tmp_path: Path, length: i
 def test_no_chunks_are_the_empty_file() -> None:
     assert file_hash([]) == ZERO
     assert to_text(ZERO) == "0" * 64
+
+
+def plain_root(level: list[tuple[bytes, int]]) -> bytes:
+    """Fold nodes as the format's description says, one group after the other."""
+    while len(level) > 1:
+        above, group = [], list[tuple[bytes, int]]()
+        for number, node in enumerate(level, start=1):
+            group.append(node)
+            ends = len(group) == 9 or (len(group) > 2 and int.from_bytes(node[0][24:], "little") % 4 == 0)
+            if ends or number == len(level):
+                lines = "".join(f"{to_text(digest)} : {length}\n" for digest, length in group)
+                name = blake3(lines.encode(), key=NODE_KEY).digest()
+                above.append((name, sum(length for _, length in group)))
+                group = []
+        level = above
+    return level[0][0]
+
+
+@pytest.mark.parametrize("count", [*range(1, 40), 4095, 4096, 4097, 4105, 8192, 9000])
+@pytest.mark.parametrize("last_words", [range(256), range(1, 256, 4), range(0, 256, 4)])
+def test_many_nodes_fold_as_one_by_one(count: int, last_words: range) -> None:
+    """Whether groups end by chance, never before the ninth node, or always at the third."""
+    source = random.Random(count)
+    draw = [source.randbytes(24) + bytes([source.choice(last_words)]) + source.randbytes(7) for _ in range(count)]
+    nodes = [(Digest(digest), source.randrange(2**17)) for digest in draw]
+    assert merkle_root(nodes) == plain_root(list(nodes))
+    pieces = [nodes[start : start + 7] for start in range(0, count, 7)]
+    stretches = [Stretch(b"".join(digest for digest, _ in some), [length for _, length in some]) for some in pieces]
+    assert merkle_root_of(stretches) == merkle_root(nodes)
 
 
 def test_one_node_is_its_own_root() -> None:

@@ -8,11 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from storage.xet.chunks import MAX_CHUNK_BYTES, Scheme, group, ungroup
+from storage.xet.chunks import MAX_CHUNK_BYTES, Scheme, group, pack, ungroup
 from storage.xet.errors import InvalidXet
 from storage.xet.hashes import Digest, chunk_hash, merkle_root
 from storage.xet.tables import parse_table
-from storage.xet.xorbs import MAX_XORB_CHUNKS, read_chunks, read_verified, verify_xorb
+from storage.xet.xorbs import (
+    MAX_UNPACKED_BYTES,
+    MAX_XORB_BYTES,
+    MAX_XORB_CHUNKS,
+    read_chunks,
+    read_verified,
+    verify_xorb,
+)
 from tests.storage.xet.builders import footer, name_of, noise, parse, xorb, xorb_of_schemes
 
 pieces_of_data = st.lists(
@@ -135,6 +142,12 @@ def test_more_chunks_than_the_limit_are_refused() -> None:
     assert len(parse(raw[: 9 * MAX_XORB_CHUNKS], merkle_root([(chunk_hash(b"x"), 1)] * MAX_XORB_CHUNKS))) == 8192
 
 
+def test_a_small_xorb_that_unpacks_to_much_is_refused() -> None:
+    chunk = pack(bytes(MAX_CHUNK_BYTES))
+    with pytest.raises(InvalidXet, match="unpacked"):
+        parse(chunk * (MAX_UNPACKED_BYTES // MAX_CHUNK_BYTES + 1), chunk_hash(b"abc"))
+
+
 @given(pieces_of_data)
 @unhurried
 def test_a_table_reads_back_from_its_stored_form(pieces: list[bytes]) -> None:
@@ -151,3 +164,12 @@ def test_a_damaged_chunk_is_never_yielded() -> None:
     assert next(reader).data == noise(100, 1)
     with pytest.raises(InvalidXet):
         next(reader)
+
+
+def test_a_xorb_that_is_full_to_the_last_byte_is_taken_with_its_headers_and_footer() -> None:
+    """Clients count data alone towards 64 MiB: one upload in a few would be refused otherwise."""
+    piece = noise(MAX_CHUNK_BYTES)
+    raw, table, name = xorb([piece] * (64 * 1024 * 1024 // MAX_CHUNK_BYTES))
+    assert len(raw + footer(table)) <= MAX_XORB_BYTES
+    assert len(raw) > 64 * 1024 * 1024
+    assert verify_xorb(BytesIO(raw + footer(table)), name).size_bytes == 64 * 1024 * 1024

@@ -7,6 +7,7 @@ import pytest
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
+from agents.roles import Role
 from storage.database import reading, writing
 from storage.site import Site
 from tests.people import add_agent, add_bucket, add_files, add_person
@@ -20,10 +21,10 @@ class Api:
     client: TestClient
     site: Site
 
-    def person(self, name: str, *, is_organizer: bool = False) -> dict[str, str]:
-        """Add a person; returns the headers of their calls."""
+    def person(self, name: str, *, is_organizer: bool = False, role: Role = Role.PERSON) -> dict[str, str]:
+        """Add a person; returns the headers of their calls, which may be all that the role may."""
         with writing(self.site.engine) as session:
-            token = add_person(self.site, session, name, is_organizer=is_organizer)
+            token = add_person(self.site, session, name, role=Role.ORGANIZER if is_organizer else role)
         return {"Authorization": f"Bearer {token}"}
 
     def bucket(self, agent_id: str, *, owner: str, handshake: str | None = None, private: bool = False) -> None:

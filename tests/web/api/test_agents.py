@@ -117,6 +117,8 @@ def test_me_tells_whose_token_it_is(api) -> None:
         "handle": "human-chief",
         "is_member": True,
         "is_organizer": True,
+        "role": "organizer",
+        "scopes": ["bucket", "post", "read", "run"],
     }
     assert api.client.get("/v1/me").status_code == 401
     assert api.client.get("/v1/me", headers={"Authorization": "Basic x"}).json()["error"]["code"] == "UNAUTHORIZED"

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
-from sqlmodel import update
+from sqlmodel import select, update
 
 import web.errors
 from agents import tokens
-from agents.rows import AgentRow, UserRow
+from agents.rows import AgentRow, AuditRow, UserRow
 from runner import queue
 from storage.buckets import Put
-from storage.database import writing
+from storage.database import reading, writing
 from storage.local.rows import BucketRow
 from storage.settings import Settings
 from storage.site import Site
@@ -195,6 +195,12 @@ def test_only_its_owner_cancels_a_job(site: Site, client: TestClient, headers: H
         queue.claim(session, worker="w", now=clock(), lease=timedelta(seconds=3))
     shown = client.post(f"/v1/jobs/{running['job_id']}:cancel", headers=headers["ada"]).json()
     assert (shown["state"], shown["cancel_requested"]) == ("preparing", True)
+    with reading(site.engine) as session:
+        written = [(row.actor, row.action, row.target) for row in session.exec(select(AuditRow))]
+    assert written == [
+        *[("ada", "jobs.run", job), *[("ada", "jobs.cancel", job)] * 2],
+        *[("ada", "jobs.run", running["job_id"]), ("ada", "jobs.cancel", running["job_id"])],
+    ]
 
 
 def test_an_unknown_job_is_not_found(client: TestClient, headers: Headers) -> None:

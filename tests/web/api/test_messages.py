@@ -53,6 +53,7 @@ def test_a_raw_post_is_delivered_and_read_back(api, ada, eve) -> None:
         "filename": name,
         "frontmatter": {"agent": "blue-heron", "timestamp": "2026-11-29 12:00 UTC", "via": "raw", "type": "agent"},
         "body": sent["body"],
+        "proof": "bearer",
     }
     assert api.client.get("/v1/inbox/red-kettle").json()["items"] == [name]
     assert api.client.get("/v1/inbox/blue-heron").json()["items"] == []

@@ -21,7 +21,7 @@ def test_a_posted_result_can_be_read_everywhere(track: Track) -> None:
     name = response.json()["filename"]
     assert response.json() == {"filename": name, "via": "bucket", "path": f"results/{name}"}
     record = track.ok(f"/v1/results/{name}")
-    assert set(record) == {"filename", "frontmatter", "body", "verification", "reason"}
+    assert set(record) == {"filename", "frontmatter", "body", "proof", "verification", "reason"}
     assert record["verification"] == "pending"
     assert record["frontmatter"]["agent"] == "ant"  # type: ignore[index]
     assert track.ok("/v1/results") == {"count": 1, "matched": 1, "items": [name], "next": None}

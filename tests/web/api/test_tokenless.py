@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+TRACE = "---\nschema_version: 1\nharness: h\nsession_id: s1\n---\n"
+
 
 @pytest.fixture
 def challenge_file(challenge_file: Path) -> Path:
@@ -42,3 +44,44 @@ def test_what_a_name_cannot_claim_still_needs_a_token(api, ada) -> None:
         answer = api.client.post("/v1/messages", json=sent)
         assert (answer.status_code, answer.json()["error"]["code"]) == (status, code)
     assert api.files() == before
+
+
+def test_taskforces_notes_and_copies_follow_the_public_rule(api, ada) -> None:
+    raw = {"agent_id": "blue-heron", "body": "x"}
+    source = api.upload("blue-heron", "f.txt", "x")
+    trace = api.upload("blue-heron", "traces/s1/manifest.md", TRACE).removesuffix("manifest.md")
+    for path, sent in (
+        ("/v1/taskforces", {"name": "tf", **raw}),
+        ("/v1/taskforces/tf/files", raw),
+        ("/v1/taskforces/tf/files", {"source": source, "dest_path": "f_blue-heron.txt"}),
+        ("/v1/artifacts:sync", {"source": source, "dest_slug": "k"}),
+        ("/v1/shared-resources:sync", {"source": source, "dest_path": "f_blue-heron.txt"}),
+        ("/v1/traces", {"source": trace}),
+    ):
+        answer = api.client.post(path, json=sent)
+        assert answer.status_code in (200, 201), (path, answer.text)
+    shown = api.client.get("/v1/taskforces/tf").json()
+    assert (shown["readme"]["frontmatter"]["proof"], shown["readme"]["proof"]) == ("none", "none")
+    assert shown["recent_notes"][0]["proof"] == "none"
+    assert api.client.get("/v1/traces/blue-heron/s1").json()["manifest"]["frontmatter"]["proof"] == "none"
+    again = api.client.post("/v1/taskforces", json={"name": "tf", **raw}, headers=ada).json()
+    assert again["created"] is False
+    assert "proof" not in api.client.get("/v1/taskforces/tf").json()["readme"]["frontmatter"]
+
+
+def test_what_was_proven_is_replaced_by_nobody_without_a_token(api, ada) -> None:
+    raw = {"agent_id": "blue-heron", "body": "Mine."}
+    proven = api.client.post("/v1/messages", json=raw, headers=ada).json()["filename"]
+    unproven = api.client.post("/v1/messages", json=raw).json()["filename"]
+    assert api.client.post("/v1/taskforces", json={"name": "tf", **raw}, headers=ada).status_code == 201
+    before = api.files()
+    for path, sent in (
+        ("/v1/messages", {**raw, "supersedes": proven}),
+        ("/v1/messages", {"source": api.upload("blue-heron", "a.md", "x"), "supersedes": proven}),
+        ("/v1/taskforces", {"name": "tf", **raw}),
+        ("/v1/taskforces", {"name": "tf", "source": api.upload("blue-heron", "a.md", "x")}),
+    ):
+        answer = api.client.post(path, json=sent)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (401, "UNAUTHORIZED")
+    assert api.files() == before
+    assert api.client.post("/v1/messages", json={**raw, "supersedes": unproven}).status_code == 201

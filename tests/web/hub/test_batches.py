@@ -87,6 +87,38 @@ def test_a_batch_has_a_limit(hub: Hub, digest: str) -> None:
     assert paths(hub) == ["a"]
 
 
+@pytest.mark.parametrize(
+    "twin", ["dir/file.md", "DIR/File.md", "Dir/FILE.MD", "Dir/File.md/x", "dir/file.md/x/y", "Dir", "dIR"]
+)
+def test_a_name_that_another_computer_would_write_over_is_refused(hub: Hub, digest: str, twin: str) -> None:
+    assert hub.batch("alice", BUCKET, add("Dir/File.md", digest)).status_code == 200
+    for line in (add(twin, digest), copy(twin, digest, BUCKET)):
+        answer = hub.batch("alice", BUCKET, line)
+        assert answer.status_code == 422
+        assert "Dir/File.md" in answer.json()["failed"][0]["error"]
+    assert paths(hub) == ["Dir/File.md", "a"]
+    assert hub.batch("alice", BUCKET, add("Dir/File.md", EMPTY), add("dir/other", EMPTY)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [("É", "é"), ("straße", "STRASSE"), ("x", "x/y"), ("x/y", "x"), ("X/y", "x")]
+)
+def test_twins_within_one_batch_are_refused_too(hub: Hub, digest: str, first: str, second: str) -> None:
+    answer = hub.batch("alice", BUCKET, add(first, digest), add(second, digest))
+    assert [line["path"] for line in answer.json()["failed"]] == [second]
+    assert paths(hub) == sorted([first, "a"])
+
+
+def test_a_name_that_the_same_batch_frees_may_be_taken_before(hub: Hub, digest: str) -> None:
+    for line in (add("A", digest), add("a/b", digest)):  # the client sends what it adds before what it deletes
+        assert hub.batch("alice", BUCKET, line).status_code == 422
+    assert hub.batch("alice", BUCKET, add("A", digest), delete("a")).json()["success"] is True
+    assert hub.batch("alice", BUCKET, add("a/b", digest), delete("A")).json()["success"] is True
+    again = hub.batch("alice", BUCKET, add("a", digest), delete("a/b"), add("a/b", digest))
+    assert [line["path"] for line in again.json()["failed"]] == ["a/b"]
+    assert paths(hub) == ["a"]
+
+
 def test_an_empty_batch_is_done_at_once(hub: Hub, digest: str) -> None:
     assert hub.batch("alice", BUCKET).json()["success"] is True
 

@@ -1,10 +1,29 @@
 """Buckets are made, shown, renamed and deleted by those who may."""
 
 import pytest
+from sqlmodel import select
 
-from agents.rows import AgentRow
-from storage.database import writing
-from tests.web.hub.conftest import Hub
+from agents import tokens
+from agents.rows import AgentRow, AuditRow
+from agents.scopes import Scope
+from storage.database import reading, writing
+from tests.web.hub.conftest import Hub, delete
+
+
+def bind_agent(hub: Hub, agent_id: str, user: str) -> None:
+    with writing(hub.site.engine) as session:
+        session.add(
+            AgentRow(
+                agent_id=agent_id,
+                hf_user=user,
+                model="m",
+                harness="h",
+                tools=[],
+                agent_bucket=f"race/tiny-{agent_id}",
+                joined="",
+                content_digest="",
+            )
+        )
 
 
 def test_whoami_names_the_caller_and_refuses_strangers(hub: Hub) -> None:
@@ -41,7 +60,6 @@ def test_me_is_the_callers_own_namespace(hub: Hub) -> None:
         "race/tiny-human",
         "race/tiny-human-bob",
         "race/tiny-audit",
-        "race/tiny-main-bucket",
         "race/tiny-runner",
         "race/tiny-" + "a" * 41,
         "bob/notes",
@@ -53,23 +71,101 @@ def test_names_that_are_not_the_callers_are_refused_in_words(hub: Hub, name: str
     answer = hub.call("alice", "POST", f"/api/buckets/{name}", json={})
     assert answer.status_code in (400, 403)
     assert len(answer.json()["error"]) > 20
-    assert hub.call("alice", "GET", f"/api/buckets/{name}").status_code in (400, 404) or name == "race/tiny-main-bucket"
+    assert hub.call("alice", "GET", f"/api/buckets/{name}").status_code in (400, 404)
+
+
+def test_a_name_that_is_there_to_see_answers_409_and_what_is_hidden_is_refused_like_an_agents(hub: Hub) -> None:
+    hub.create("alice", "race/tiny-open")
+    hub.create("alice", "race/tiny-hidden", private=True)
+    for name in ("race/tiny-open", "race/tiny-main-bucket"):
+        answer = hub.call("bob", "POST", f"/api/buckets/{name}", json={})
+        assert (answer.status_code, answer.json()["url"]) == (409, f"http://testserver/buckets/{name}")
+        assert answer.headers["X-Error-Message"]
+    bind_agent(hub, "taken", "alice")
+    hidden, taken = (hub.call("bob", "POST", f"/api/buckets/race/tiny-{name}") for name in ("hidden", "taken"))
+    assert hidden.status_code == taken.status_code == 403
+    assert hidden.text == taken.text.replace("taken", "hidden")
+    hub.create("bob", "race/tiny-bob")
+    move = {"fromRepo": "race/tiny-bob", "toRepo": "race/tiny-hidden"}
+    moved = hub.call("bob", "POST", "/api/repos/move", json=move)
+    assert (moved.status_code, moved.text) == (403, hidden.text)
+
+
+def test_a_person_has_a_number_of_buckets_and_no_more(hub: Hub) -> None:
+    most = hub.site.challenge.limits.buckets_per_user
+    for number in range(most):
+        hub.create("alice", f"race/tiny-squat-{number}")
+    refused = hub.call("alice", "POST", "/api/buckets/race/tiny-one-more", json={})
+    assert (refused.status_code, refused.headers["X-Error-Code"]) == (403, "TOO_MANY_BUCKETS")
+    assert str(most) in refused.json()["error"]
+    hub.create("bob", "race/tiny-one-more")
+    assert hub.call("alice", "DELETE", "/api/buckets/race/tiny-squat-0").status_code == 204
+    hub.create("alice", "alice/notes")
+
+
+def test_lists_come_in_pages(hub: Hub) -> None:
+    for number in range(5):
+        hub.create("alice", f"alice/n{number}")
+    url, seen = "/api/buckets/me?limit=2&search=n", []
+    while url:
+        answer = hub.call("alice", "GET", url)
+        seen += [bucket["id"] for bucket in answer.json()]
+        url = answer.links.get("next", {}).get("url", "")
+    assert seen == [f"alice/n{number}" for number in range(5)]
+    assert hub.call(None, "GET", "/api/buckets/me").status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("PATCH", "/api/buckets/race/tiny-a1", "DELETE, GET, POST"),
+        ("PUT", "/api/buckets/race/tiny-a1/tree/x", "GET"),
+        ("POST", "/buckets/race/tiny-a1/resolve/x", "GET, HEAD"),
+        ("GET", "/api/repos/move", "POST"),
+    ],
+)
+def test_a_method_that_is_not_there_names_those_that_are(hub: Hub, method: str, path: str, allowed: str) -> None:
+    answer = hub.call("alice", method, path)
+    assert (answer.status_code, answer.headers["Allow"]) == (405, allowed)
+
+
+def test_a_token_that_is_not_for_buckets_reads_and_does_not_write(hub: Hub) -> None:
+    hub.create("alice", "race/tiny-a1", private=True)
+    with writing(hub.site.engine) as session:
+        scopes, now = frozenset({Scope.READ, Scope.POST}), hub.site.clock()
+        weak = tokens.issue(session, "alice", secret=hub.site.secret, now=now, scopes=scopes)
+    headers = {"Authorization": f"Bearer {weak}"}
+    assert hub.http.get("/api/buckets/race/tiny-a1", headers=headers).status_code == 200
+    for method, path in (
+        ("POST", "/api/buckets/race/tiny-a2"),
+        ("POST", "/api/buckets/race/tiny-a1/batch"),
+        ("GET", "/api/buckets/race/tiny-a1/xet-write-token"),
+        ("DELETE", "/api/buckets/race/tiny-a1"),
+    ):
+        refused = hub.http.request(method, path, headers=headers)
+        assert (refused.status_code, refused.headers["X-Error-Code"]) == (403, "SCOPE_MISSING")
+        assert "bucket" in refused.json()["error"]
+
+
+def test_every_write_leaves_a_line(hub: Hub) -> None:
+    hub.create("alice", "race/tiny-a1")
+    hub.batch("alice", "race/tiny-a1", delete("none"))
+    hub.call("alice", "PUT", "/api/buckets/race/tiny-a1/settings", json={"private": True})
+    hub.call("alice", "POST", "/api/repos/move", json={"fromRepo": "race/tiny-a1", "toRepo": "race/tiny-a2"})
+    hub.call("alice", "DELETE", "/api/buckets/race/tiny-a2")
+    with reading(hub.site.engine) as session:
+        lines = [(row.action, row.target, row.actor) for row in session.exec(select(AuditRow).order_by(AuditRow.id))]
+    assert lines == [
+        ("buckets.create", "race/tiny-a1", "alice"),
+        ("buckets.batch", "race/tiny-a1: 0 of 1 operations", "alice"),
+        ("buckets.settings", "race/tiny-a1 private", "alice"),
+        ("buckets.move", "race/tiny-a1 to race/tiny-a2", "alice"),
+        ("buckets.delete", "race/tiny-a2", "alice"),
+    ]
 
 
 def test_the_bucket_of_another_users_agent_is_refused(hub: Hub) -> None:
-    with writing(hub.site.engine) as session:
-        session.add(
-            AgentRow(
-                agent_id="a1",
-                hf_user="bob",
-                model="m",
-                harness="h",
-                tools=[],
-                agent_bucket="race/tiny-a1",
-                joined="",
-                content_digest="",
-            )
-        )
+    bind_agent(hub, "a1", "bob")
     assert hub.call("alice", "POST", "/api/buckets/race/tiny-a1", json={}).status_code == 403
     assert hub.call("bob", "POST", "/api/buckets/race/tiny-a1", json={}).status_code == 200
 
@@ -116,7 +212,7 @@ def test_a_bucket_does_not_move_where_it_could_not_be_made(hub: Hub) -> None:
     hub.create("alice", "race/tiny-a1")
     for to in ("race/tiny-audit", "bob/x", "race/tiny-main-bucket"):
         move = {"fromRepo": "race/tiny-a1", "toRepo": to, "type": "bucket"}
-        assert hub.call("alice", "POST", "/api/repos/move", json=move).status_code == 403
+        assert hub.call("alice", "POST", "/api/repos/move", json=move).status_code in (403, 409)
     assert hub.call("alice", "GET", "/api/buckets/race/tiny-a1").status_code == 200
 
 

@@ -72,6 +72,22 @@ def test_a_range_of_another_form_gives_the_whole(hub: Hub, digest: str, header: 
     assert (answer.status_code, answer.content) == (200, DATA)
 
 
+def test_a_browser_that_has_the_file_is_told_so(hub: Hub, digest: str) -> None:
+    tag = hub.call(None, "GET", URL).headers["ETag"]
+    assert tag == f'"{digest}"'
+    for known in (tag, f'"other", W/{tag}', "*"):
+        for method in ("GET", "HEAD"):
+            answer = hub.call(None, method, URL, headers={"If-None-Match": known, "Range": "bytes=0-0"})
+            assert (answer.status_code, answer.content, answer.headers["ETag"]) == (304, b"", tag)
+    assert hub.call(None, "GET", URL, headers={"If-None-Match": '"other"'}).content == DATA
+
+
+def test_a_range_of_other_bytes_than_these_gives_the_whole(hub: Hub, digest: str) -> None:
+    for condition, status in ((f'"{digest}"', 206), ('"other"', 200), ("Sun, 29 Nov 2026 12:00:00 GMT", 200)):
+        headers = {"Range": "bytes=0-4", "If-Range": condition}
+        assert hub.call(None, "GET", URL, headers=headers).status_code == status
+
+
 def test_a_missing_file_says_so(hub: Hub, digest: str) -> None:
     for method in ("GET", "HEAD"):
         answer = hub.call(None, method, f"/buckets/{BUCKET}/resolve/none")
@@ -88,11 +104,36 @@ def test_a_flipped_byte_on_disk_is_an_error_not_an_answer(hub: Hub, digest: str)
     assert answer.headers["X-Error-Code"] == "CORRUPT"
 
 
-def test_a_flipped_byte_further_on_breaks_the_transfer(hub: Hub, digest: str) -> None:
+def test_a_flipped_byte_further_on_breaks_the_transfer(hub: Hub) -> None:
+    long = noise(1_300_000)  # more than is gathered before an answer starts
+    hub.create("alice", BUCKET)
+    hub.upload("alice", BUCKET, "long", [long[i : i + 70_000] for i in range(0, len(long), 70_000)])
     (path,) = [path for path in (hub.site.blobs.folder / "xorbs").rglob("*") if path.is_file()]
     raw = bytearray(path.read_bytes())
     raw[-1] ^= 1
     path.write_bytes(raw)
+    url = f"/buckets/{BUCKET}/resolve/long"
     with pytest.raises(RuntimeError, match="already started"):
-        hub.call(None, "GET", URL)
-    assert hub.call(None, "GET", URL, headers={"Range": "bytes=0-99999"}).content == DATA[:100_000]
+        hub.call(None, "GET", url)
+    assert hub.call(None, "GET", url, headers={"Range": "bytes=0-99999"}).content == long[:100_000]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "..%2F..%2Fetc%2Fpasswd",
+        "%2Fetc%2Fpasswd",
+        "a%00b",
+        "%FF",
+        "x" * 4096,
+        "d%20%C3%A9",
+        "D%20%C3%A9/page.html",
+    ],
+)
+def test_paths_that_no_file_can_have_are_not_there(hub: Hub, digest: str, path: str) -> None:
+    for method in ("GET", "HEAD"):
+        answer = hub.call(None, method, f"/buckets/{BUCKET}/resolve/{path}")
+        assert (answer.status_code, answer.headers["X-Error-Code"]) == (404, "EntryNotFound")
+    listed = hub.call(None, "GET", f"/api/buckets/{BUCKET}/tree/{path}", params={"recursive": "true"})
+    assert listed.status_code == 200
+    assert [file["path"] for file in listed.json()] == (["d é/page.html"] if path == "d%20%C3%A9" else [])

@@ -46,7 +46,7 @@ class Server:
         environment = os.environ | {"PYTHONPATH": str(_ROOT)}
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
-        eventually(self._answers, what="the server's first answer")
+        eventually(self._answers, within_s=90, what="the server's first answer")
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
         if self.process:
@@ -71,6 +71,7 @@ class Client:
     server: Server
     token: str
     home: Path
+    program: Path = HF
 
     def run(self, *arguments: str | Path, ok: bool = True) -> subprocess.CompletedProcess[bytes]:
         environment = {
@@ -83,7 +84,11 @@ class Client:
             "LANG": "C.UTF-8",
         }
         done = subprocess.run(
-            [HF, *map(str, arguments)], env=environment, capture_output=True, timeout=120, cwd=self.home.parent
+            [self.program, *map(str, arguments)],
+            env=environment,
+            capture_output=True,
+            timeout=120,
+            cwd=self.home.parent,
         )
         assert (done.returncode == 0) is ok, (done.stdout + done.stderr).decode()
         return done
@@ -103,9 +108,11 @@ def server(settings: Settings, tmp_path: Path) -> Iterator[Server]:
         port = probe.getsockname()[1]
     made = Server(settings, port, tmp_path / "server.log")
     open_site(settings).engine.dispose()
-    made.start()
-    yield made
-    made.stop(signal.SIGKILL)
+    try:
+        made.start()
+        yield made
+    finally:
+        made.stop(signal.SIGKILL)
     assert "Traceback" not in made.log.read_text()
 
 

@@ -117,7 +117,7 @@ def test_the_three_addresses_of_shards_all_register(hub: Hub, access: Access) ->
     _, table, _ = xorb(PIECES)
     hub.send_xorb(access, PIECES)
     streamed = hub.send_shard(access, serialise([claim(table)]), "/v2/shards")
-    assert (streamed.status_code, streamed.text) == (200, '{"type":"result"}\n')
+    assert (streamed.status_code, streamed.json()) == (200, {"type": "result"})
     assert hub.send_shard(access, serialise([claim(table, 0, 1)]), "/shards").json() == {"result": 1}
     assert hub.send_shard(access, serialise([claim(table, 0, 1)]), "/v1/shards").json() == {"result": 0}
 

@@ -11,16 +11,19 @@ from storage.database import writing
 from storage.errors import PaddockError
 from storage.site import Site
 from tests.web.pages.race import fill
-from web.errors import status_of
+from web.api import events
 from web.pages import router
 from web.pages.failure import failure_page
 from web.pages.frame import STATIC
+from web.statuses import status_of
 
 
 def make_app(site: Site) -> FastAPI:
     app = FastAPI()
     app.state.site = site
+    app.state.live = events.watch_of(site)
     app.include_router(router)
+    app.include_router(events.router)
     app.mount("/static", StaticFiles(directory=STATIC))
 
     @app.exception_handler(PaddockError)

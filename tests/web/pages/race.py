@@ -37,14 +37,15 @@ class Race:
         filename = f"{to_stamp(self.at)}_{agent}.md"
         thread = refs and self.session.get_one(PostRow, self._id(refs)).thread
         content = f"---\nagent: {agent}\n---\n\n{body}"
+        via = "server" if agent == "verifier" else "raw"
         row = PostRow(
             folder=folder,
             filename=filename,
             agent=agent,
             type="agent",
-            via="server" if agent == "verifier" else "raw",
+            via=via,
             posted_at=self.at,
-            frontmatter={"agent": agent, **keys},
+            frontmatter={"agent": agent, "via": via, **keys},
             body=body,
             content=content,
             haystack=content.casefold(),

@@ -12,7 +12,7 @@ from jinja2 import meta, nodes
 import web.pages
 from web.pages.frame import STATIC, TEMPLATES, environment
 
-PARTS = {"base.html", "parts.html", "post.html", "sprite.html"}
+PARTS = {"base.html", "csrf.html", "parts.html", "post.html", "sprite.html"}
 
 
 def views() -> dict[str, type]:

@@ -15,14 +15,17 @@ from tests.web.pages.race import Race
 from tests.web.pages.reading import Page
 from web.pages.evidence import posted_facts
 from web.pages.frame import POLICY
+from web.pages.threads import SHOWN
 
 EMPTY = ("/", "/leaderboard", "/leaderboard?view=all", "/leaderboard?view=raw", "/agents", "/queue")
+EMPTY += ("/moderation", "/search", "/taskforces", "/stats")
 
 
 def paths(site: Site) -> list[str]:
     """List the address of every page there is."""
     with reading(site.engine) as session:
-        threads = [f"/t/{row.filename}" for row in session.exec(select(PostRow)) if row.thread == row.filename]
+        posts = [row for row in session.exec(select(PostRow)) if row.folder in SHOWN]
+        threads = [f"/t/{row.filename}" for row in posts if row.thread == row.filename]
         results = [f"/r/{row.filename}" for row in session.exec(select(ResultRow))]
     jobs = [f"/jobs/job_{number:04d}" for number in range(1, 9)]
     return [*EMPTY, "/agents/red-kettle", "/agents/late-train", *threads, *results, *jobs]
@@ -229,7 +232,9 @@ def test_the_raw_file_is_text_and_the_record_is_json(client: TestClient, full: S
     record = client.get(f"/p/{filename[:-3]}.json")
     assert raw.headers["content-type"] == "text/plain; charset=utf-8"
     assert raw.text == content
-    assert record.json() == {"filename": filename, "frontmatter": {"agent": "red-kettle"}, "body": body}
+    head = {"agent": "red-kettle", "via": "raw"}
+    written = {"filename": filename, "frontmatter": head, "body": body}
+    assert record.json() == {**written, "proof": "bearer"}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""Keep buckets at a Hugging Face Hub, reached through its own client library."""
