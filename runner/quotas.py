@@ -108,9 +108,18 @@ def budgets(session: Session, limits: Limits, handle: str, *, now: datetime) -> 
     Raises:
         InvalidPath, NotRegistered: there is no such handle.
     """
+    timed = timed_budgets(session, limits, handle, now=now)
+    return timed + quotas.measure_bytes(session, limits, owner_of(session, handle))
+
+
+def timed_budgets(session: Session, limits: Limits, handle: str, *, now: datetime) -> list[Budget]:
+    """Say how the budgets of a handle stand that come back with time; nobody's files are counted for it.
+
+    Raises:
+        InvalidPath, NotRegistered: there is no such handle.
+    """
     by_time = [kind for kind in kinds(session, limits, handle) if kind.span is not None]
-    measured = [quotas.measure(session, kind, now) for kind in by_time]
-    return measured + quotas.measure_bytes(session, limits, owner_of(session, handle))
+    return [quotas.measure(session, kind, now) for kind in by_time]
 
 
 def _agent_runs(limits: Limits, agent_id: str) -> Kind:

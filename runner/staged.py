@@ -14,6 +14,7 @@ from agents.rows import AgentRow
 from agents.scopes import Proof
 from agents.tokens import Caller
 from board import results
+from board.changes import take_turn
 from runner import jobs, snapshots, verification
 from runner.jobs import Order, Refusal
 from runner.manifests import FILE
@@ -128,6 +129,8 @@ def _promote(site: Site, session: Session, row: JobRow) -> str:
     """Write the result into the run's folder, promote it as its owner would, and open its verification."""
     row.posts_result = False
     session.add(row)
+    session.flush()
+    take_turn(session)  # before the bucket's locks, as a job's end does: else two writers deadlock
     bucket = site.scratch(row.agent_id)
     path = f"{row.run_prefix}/{_RESULT}"
     text = serialise(_frontmatter(site, session, row), _body(row))

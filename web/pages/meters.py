@@ -8,7 +8,7 @@ from sqlmodel import Session
 
 from agents.quotas import Budget
 from agents.rows import AgentRow
-from runner.quotas import budgets
+from runner.quotas import budgets, timed_budgets
 from storage import quota_meter
 from storage.local.buckets import LocalBuckets
 from storage.site import Site
@@ -56,7 +56,7 @@ def agent_meters(site: Site, session: Session, row: AgentRow, *, sees_all: bool)
     owner's other buckets hold is theirs.
     """
     now = site.clock()
-    standing = budgets(session, site.challenge.limits, row.agent_id, now=now)
+    standing = (budgets if sees_all else timed_budgets)(session, site.challenge.limits, row.agent_id, now=now)
     shown = [each for each in standing if sees_all or each.kind.name in _PUBLIC]
     return (*meters(shown, now=now), *_bucket(site, session, row, sees_all=sees_all))
 
@@ -66,9 +66,10 @@ def _bucket(site: Site, session: Session, row: AgentRow, *, sees_all: bool) -> t
     bucket = store.find(site.scratch(row.agent_id))
     if bucket is None or (bucket.private and not sees_all):
         return ()
-    held = quota_meter.bucket_usage(session, store.id_of(bucket.name))
-    text = f"{figures.size(held.size)} in {figures.counted(held.files, 'file')}"
-    hint = f"{figures.size(held.stored)} of different chunks."
+    size, files = store.usage([bucket.name])[bucket.name]
+    metered = quota_meter.metered_bucket_usage(session, store.id_of(bucket.name))
+    text = f"{figures.size(size)} in {figures.counted(files, 'file')}"
+    hint = f"{figures.size(metered.stored)} of different chunks." if metered else ""
     return (Meter("bucket", "Its bucket", text, None, False, hint),)
 
 

@@ -10,6 +10,7 @@ from agents import accounts, quotas, tokens
 from agents.quotas import bytes_of
 from agents.roles import Role
 from agents.scopes import ALL, DEFAULT
+from storage import quota_meter
 from storage.database import reading, writing
 from storage.site import Site
 from tests.people import add_agent, add_files, add_person
@@ -50,6 +51,15 @@ def test_anybody_sees_an_agents_own_budgets_and_not_what_its_owner_holds(browser
     assert "95 kB in 2 files" in page
     assert "Storage, all buckets" not in page
     assert "/quotas/" not in page
+
+
+def test_a_strangers_look_at_an_agent_counts_no_chunks(browser: Browser) -> None:
+    assert "of different chunks" in browser.get("/agents/blue-heron").text
+    with writing(browser.site.engine) as session:
+        quota_meter.forget(session)
+    page = browser.get("/agents/blue-heron").text
+    assert "95 kB in 2 files" in page
+    assert "of different chunks" not in page
 
 
 def test_the_owner_sees_everything_and_no_form(browser: Browser) -> None:
