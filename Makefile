@@ -5,12 +5,12 @@ PYTHON ?= python3
 BIN := .venv/bin
 export PADDOCK_SERVER_ENV ?= $(CURDIR)/.server-env
 
-.PHONY: demo test test-long lint setup test-packages server-env old-clients lock bench clean
+.PHONY: demo test test-long lint setup test-packages server-env old-clients kernel-tools lock bench clean
 
 demo: setup server-env        ## set everything up, run the main job, leave the site open (DEMO_EXIT=1: end)
 	@$(BIN)/python scripts/demo.py
 
-test: test-packages server-env old-clients lint ## set up what the tests need and run them
+test: test-packages server-env old-clients kernel-tools lint ## set up what the tests need and run them
 	@echo "== tests"
 	@$(BIN)/pytest -m "not long and not alone" -n 2 --dist loadscope
 	@$(BIN)/pytest -m "alone and not long"
@@ -34,7 +34,10 @@ server-env: setup
 	@$(BIN)/python scripts/server_env.py $(PADDOCK_SERVER_ENV)
 
 old-clients: setup
-	@$(BIN)/python scripts/old_clients.py .venv-clients
+	@$(BIN)/python scripts/pinned_env.py .venv-clients/oldest scripts/client-requirements.txt
+
+kernel-tools: setup
+	@$(BIN)/python scripts/pinned_env.py .kernel-tools scripts/kernel-requirements.txt
 
 lock:                         ## lock again after a change to pyproject.toml
 	@$(BIN)/uv pip compile pyproject.toml --group dev --universal --generate-hashes --no-header --no-annotate \
@@ -44,4 +47,4 @@ bench: setup server-env
 	@$(BIN)/python bench/main_job.py && $(BIN)/python bench/harness_parity.py --server-env $(PADDOCK_SERVER_ENV)
 
 clean:
-	rm -rf .demo .venv .venv-clients .server-env
+	rm -rf .demo .venv .venv-clients .kernel-tools .server-env

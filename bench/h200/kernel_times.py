@@ -3,7 +3,7 @@
     python kernel_times.py OUT.json [--seconds N]
 
 Each figure is the median of graph replays over rotated buffers larger than the L2 together, in microseconds a call.
-The read ceiling is a maximum over eight gigabytes.
+The ceiling is a copy of eight gigabytes.
 """
 
 from __future__ import annotations
@@ -24,9 +24,12 @@ from vllm.model_executor.models.gemma4_mtp import Gemma4MTPMaskedEmbedder
 from vllm.scalar_type import scalar_types
 
 from paddock_stack.kernels import pruned_head
+from paddock_stack.kernels.best_centroids import best_centroids
 from paddock_stack.kernels.int4 import Int4Rows, dequantized
+from paddock_stack.kernels.sparse_argmax import sparse_argmax
+from paddock_stack.kernels.sparse_argmax_triton import launch_choice
 from paddock_stack.plugin import rebindings
-from paddock_stack.skinny.product import laid, multiply
+from paddock_stack.skinny.product import laid, multiply, plain
 
 DEVICE = torch.device("cuda")
 L2_BYTES = 60 << 20
@@ -60,16 +63,17 @@ def main() -> None:
     options = argparse.ArgumentParser()
     options.add_argument("out", type=Path)
     options.add_argument("--seconds", type=float, default=300.0)
+    options.add_argument("--only", default="", help="parts whose name begins so")
     given = options.parse_args()
     ends = time.monotonic() + given.seconds
     torch.manual_seed(0)
-    figures: dict[str, Any] = {"read_TB_per_s": round(ceiling(), 3)}
+    figures: dict[str, Any] = {"copy_TB_per_s": round(ceiling(), 3)}
     print(figures, flush=True)
     parts: list[tuple[str, Callable[..., Any]]] = [("argmax", argmaxes), ("head", heads)]
     for shape, products in PRODUCTS.items():
         parts += [(f"{shape} {name}", lambda size=size: product(*size)) for name, size in products.items()]
     for name, part in parts:
-        if time.monotonic() < ends:
+        if name.startswith(given.only) and time.monotonic() < ends:
             figures[name] = part()
             print(name, json.dumps(figures[name]), flush=True)
             torch.cuda.empty_cache()
@@ -101,13 +105,13 @@ def timed(calls: Sequence[Callable[..., Any]], replays: int = 50) -> float:
 
 
 def ceiling() -> float:
-    """Return the rate, in TB/s, at which eight gigabytes are read."""
-    much = torch.zeros(4 << 30, dtype=torch.bfloat16, device=DEVICE)
-    return float(much.numel() * 2 / timed([lambda: much.amax()], replays=10) / 1e6)
+    """Return the rate, in TB/s, at which eight gigabytes are copied, read and written bytes together."""
+    much = torch.zeros(2, 4 << 30, dtype=torch.bfloat16, device=DEVICE)
+    return float(much.numel() * 2 / timed([lambda: much[1].copy_(much[0])], replays=10) / 1e6)
 
 
 def product(rows: int, columns: int) -> dict[str, Any]:
-    """Compare the int4 product, Marlin and cuBLAS in bf16 for weights of `rows` x `columns`, one and eight tokens."""
+    """Compare our products with Marlin and cuBLAS for weights of `rows` x `columns`, one and eight tokens."""
     figures: dict[str, Any] = {"rows": rows, "columns": columns}
     for group in (32, 128):
         size = rows * columns // 2 + rows * columns // group * 2
@@ -120,27 +124,44 @@ def product(rows: int, columns: int) -> dict[str, Any]:
             part[f"error_{tokens}"] = _error(multiply(x, ours[0]), weights[0], x)
             part[f"ours_{tokens}"] = timed([lambda each=each, x=x: multiply(x, each) for each in ours])
             part[f"marlin_{tokens}"] = timed([lambda each=each, x=x: each(x) for each in theirs])
+        part["alike"] = _alike(lambda x, w=ours[0]: multiply(x, w), x)
         figures[f"g{group}"] = part
         del weights, ours, theirs
-    plain = [torch.randn(rows, columns, device=DEVICE, dtype=torch.bfloat16) for _ in range(2)]
-    x = torch.randn(1, columns, device=DEVICE).bfloat16()
-    figures["bf16_1"] = timed([lambda each=each: torch.nn.functional.linear(x, each) for each in plain])
+    return figures | {"bf16": _in_bf16(rows, columns)}
+
+
+def _in_bf16(rows: int, columns: int) -> dict[str, Any]:
+    """Compare the bf16 product and cuBLAS."""
+    copies = max(2, min(24, 4 * L2_BYTES // (2 * rows * columns) + 1))
+    weights = [torch.randn(rows, columns, device=DEVICE, dtype=torch.bfloat16) for _ in range(copies)]
+    figures: dict[str, Any] = {"MB": round(2 * rows * columns / 1e6, 2)}
+    for tokens in (1, 8):
+        x = torch.randn(tokens, columns, device=DEVICE).bfloat16()
+        wanted = x.float() @ weights[0][:4096].float().T
+        got = multiply(x, plain(weights[0]))
+        figures[f"error_{tokens}"] = _distance(got[:, :4096], wanted)
+        figures[f"ours_{tokens}"] = timed([lambda w=w, x=x: multiply(x, plain(w)) for w in weights])
+        figures[f"cublas_{tokens}"] = timed([lambda w=w, x=x: torch.nn.functional.linear(x, w) for w in weights])
+    figures["alike"] = _alike(lambda x: multiply(x, plain(weights[0])), x)
+    figures["cublas_alike"] = _alike(lambda x: torch.nn.functional.linear(x, weights[0]), x)
     return figures
 
 
+def _alike(way: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor) -> int:
+    """Return how many of the eight tokens `x` have the same bits alone as among the eight and among the first four."""
+    alone = torch.cat([way(row) for row in x.split(1)])
+    return int(((way(x) == alone).all(1) & (torch.cat([way(half) for half in x.split(4)]) == alone).all(1)).sum())
+
+
 def argmaxes() -> dict[str, Any]:
-    """Compare the drafter's choice of a token: vLLM's, and the fused one with and without our choice of centroids."""
+    """Compare the drafter's choice of a token, vLLM's and the fused one, and our choice of centroids with torch's."""
     figures: dict[str, Any] = {}
     for k in (32, 48):
         embedder = Gemma4MTPMaskedEmbedder(256, VOCABULARY, 2048, k).to(DEVICE, torch.bfloat16)
         embedder.token_ordering.copy_(torch.randperm(VOCABULARY))
         head = torch.randn(VOCABULARY, 256, device=DEVICE).bfloat16()
         states = torch.randn(100_000, 256, device=DEVICE).bfloat16()
-        ways = {
-            "stock": Gemma4MTPMaskedEmbedder.get_top_tokens,
-            "fused": rebindings.fused_top_tokens,
-            "fused_choice": rebindings.fused_choice_top_tokens,
-        }
+        ways = {"stock": Gemma4MTPMaskedEmbedder.get_top_tokens, "fused": rebindings.fused_top_tokens}
         rows = states[:24].split(1)
         figures[f"k{k}"] = {
             name: {
@@ -149,7 +170,39 @@ def argmaxes() -> dict[str, Any]:
             }
             for name, way in ways.items()
         }
+        scores = [embedder.centroids(row) for row in rows]
+        figures[f"k{k}"]["choice_us"] = {
+            "torch": timed([partial(torch.topk, each, k) for each in scores]),
+            **{warps: timed([partial(launch_choice, each, k, warps) for each in scores]) for warps in (2, 4, 8, 16)},
+        }
+        figures[f"k{k}"]["fused_after_choice_us"] = timed(_after_choice(embedder, rows, head))
+    shapes = [(k, 2048) for k in (1, 5, 31, 32, 33, 48, 64, 128)] + [(32, 1000), (5, 40)]
+    figures["choices"] = {f"{k} of {wide}": _choices(embedder.centroids(states)[:, :wide], k) for k, wide in shapes}
     return figures
+
+
+def _after_choice(embedder: Any, rows: Sequence[torch.Tensor], head: torch.Tensor) -> list[Callable[..., Any]]:
+    """Return calls of what is left of the fused argmax once the centroids are chosen."""
+    ordering = embedder.token_ordering.view(embedder.num_centroids, embedder.vocab_size_per_centroid)
+    chosen = [torch.topk(embedder.centroids(row), embedder.centroid_intermediate_top_k).indices for row in rows]
+    return [partial(sparse_argmax, row, each, ordering, head) for row, each in zip(rows, chosen, strict=True)]
+
+
+def _choices(scores: torch.Tensor, k: int) -> dict[str, int]:
+    """Count for how many rows our columns, and their set alone, are those of torch's top-k.
+
+    `tied` rows have equal scores among their k + 1 best; rounded to eighths (`coarse`), nearly all have.
+    """
+    counts = dict.fromkeys(("of", "same", "same_set", "tied", "coarse_same", "coarse_same_set", "coarse_tied"), 0)
+    for some in (*scores.split(500), *scores[:200].split(1)):
+        counts["of"] += len(some)
+        for name, each in (("", some), ("coarse_", some.mul(8).round().div(8))):
+            ours, theirs = best_centroids(each, k), torch.topk(each, k, dim=-1).indices
+            best = torch.topk(each, k + 1, dim=-1).values
+            counts[f"{name}same"] += int((ours == theirs).all(dim=1).sum())
+            counts[f"{name}same_set"] += int((ours.sort().values == theirs.sort().values).all(dim=1).sum())
+            counts[f"{name}tied"] += int((best.diff(dim=1) == 0).any(dim=1).sum())
+    return counts
 
 
 def _same(way: Any, stock: Any, embedder: Any, states: torch.Tensor, head: torch.Tensor) -> int:
@@ -204,8 +257,11 @@ def _random(rows: int, columns: int, group: int) -> Int4Rows:
 def _error(y: torch.Tensor, weights: Int4Rows, x: torch.Tensor) -> float:
     """Return |y - reference| / |reference| over the first rows."""
     some = Int4Rows(weights.packed[:4096], weights.scales[:4096])
-    wanted = x.float() @ dequantized(some).T
-    return float(f"{(y[:, :4096].float() - wanted).norm() / wanted.norm():.2e}")
+    return _distance(y[:, :4096], x.float() @ dequantized(some).T)
+
+
+def _distance(y: torch.Tensor, wanted: torch.Tensor) -> float:
+    return float(f"{(y.float() - wanted).norm() / wanted.norm():.2e}")
 
 
 def _marlin(weights: Int4Rows) -> Callable[[torch.Tensor], torch.Tensor]:

@@ -1,9 +1,11 @@
 """Measure one configuration of vLLM in one process and print one line of JSON: ms a step, tokens/s, identity.
 
-    python measure.py CHECKPOINTS NAME [--barrier FOLDER --turn I --of N] [--identity N] [--new-tokens N]
+    python measure.py CHECKPOINTS NAME [--barrier FOLDER --turn I --of N] [--ids FOLDER] [--identity N]
 
 Several of these may start together: with `--barrier` each builds its engine, waits until all N have, and they then
 measure one at a time, in the order of their turns from 0. Prompts are of random ids, the weights those of seeded.py.
+With `--ids` an engine without a drafter leaves its ids there, and one with a drafter (`+mtpK`) that finds those of its
+plain twin drafts from them (oracle.py) and is compared with them: measure the plain twin first.
 """
 
 from __future__ import annotations
@@ -14,12 +16,16 @@ import json
 import os
 import random
 import statistics
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
+from oracle import Oracle, Stopwatch, compare, drafter_of, ids_file, read_ids
+
 MARLIN = {"VLLM_DISABLED_KERNELS": "MacheteLinearKernel,CutlassW4A8LinearKernel"}
 OURS = {"PADDOCK_SKINNY": "1"}
+REPEATABLE = {"deterministic": True, "combo_kernels": True, "benchmark_combo_kernel": False}
 COMMON: dict[str, Any] = {
     "load_format": "seeded",
     "dtype": "bfloat16",
@@ -36,7 +42,7 @@ COMMON: dict[str, Any] = {
 
 
 def configuration(name: str, folder: Path) -> tuple[dict[str, str], dict[str, Any]]:
-    """Return the environment and engine arguments of `SHAPE-LAYERS[-int4-gN][+marlin|+ours][+2d|+split][+mtpK]`."""
+    """Return the environment and engine of `SHAPE-LAYERS[-int4-gN][+marlin|+ours][+2d|+split][+det][+mtpK]`."""
     checkpoint, *extras = name.split("+")
     engine: dict[str, Any] = {**COMMON, "model": str(folder / checkpoint)}
     environment: dict[str, str] = {}
@@ -48,6 +54,8 @@ def configuration(name: str, folder: Path) -> tuple[dict[str, str], dict[str, An
         elif extra in ("2d", "split"):
             engine |= {"attention_backend": "CUSTOM"}
             environment["PADDOCK_ATTENTION"] = "2d" if extra == "2d" else "fixed_split"
+        elif extra == "det":
+            engine["compilation_config"] = {"inductor_compile_config": REPEATABLE}
         elif extra.startswith("mtp"):
             draft = str(folder / f"{checkpoint.split('-')[0]}-drafter")
             tokens = int(extra.removeprefix("mtp"))
@@ -66,19 +74,36 @@ def main() -> None:
     options.add_argument("--barrier", type=Path)
     options.add_argument("--turn", type=int, default=0)
     options.add_argument("--of", type=int, default=1)
+    options.add_argument("--ids", type=Path, help="where plain engines leave what they generated")
     options.add_argument("--identity", type=int, default=0, help="prompts of 256 new tokens")
     options.add_argument("--passes", type=int, default=2, help="how often these are decoded")
     options.add_argument("--new-tokens", type=int, default=512)
     options.add_argument("--runs", type=int, default=5)
     options.add_argument("--eager", action="store_true", help="no compilation, no CUDA graphs")
+    options.add_argument("--own-cache", action="store_true", help="compile and choose kernels as on a new machine")
+    options.add_argument("--profile", action="store_true", help="print where the time of 96 tokens goes")
+    options.add_argument("--core-process", action="store_true", help="as a server has it; drafters can't be told then")
     given = options.parse_args()
     environment, engine = configuration(given.name, given.folder)
-    os.environ.update(environment, VLLM_ENABLE_V1_MULTIPROCESSING="0")
+    os.environ.update(environment, VLLM_ENABLE_V1_MULTIPROCESSING=str(int(given.core_process)))
+    if given.own_cache:
+        cache = tempfile.mkdtemp()
+        os.environ.update(VLLM_CACHE_ROOT=cache, TORCHINDUCTOR_CACHE_DIR=f"{cache}/inductor")
+    drafts = "speculative_config" in engine
+    if given.ids and not drafts:
+        ids_file(given.ids, given.name).unlink(missing_ok=True)  # an earlier run's are not this engine's
     llm, start_s = build({**engine, "enforce_eager": given.eager})
     with turn(given.barrier, given.turn, given.of):
-        result = {"name": given.name, "start_s": start_s, **speed(llm, given.new_tokens, given.runs)}
+        plain = read_ids(ids_file(given.ids, given.name)) if given.ids and drafts else {}
+        decoder = Decoder(llm, plain, drafts=drafts)
+        result = {"name": given.name, "core_process": given.core_process, "start_s": start_s, "oracle": bool(plain)}
+        result |= speed(decoder, given.new_tokens, given.runs)
         if given.identity:
-            result["identity"] = identity(llm, given.identity, given.passes)
+            result["identity"] = identity(decoder, given.identity, given.passes)
+        if given.profile:
+            profile(decoder)
+        if given.ids and not drafts:
+            ids_file(given.ids, given.name).write_text(json.dumps(decoder.longest))
     print("RESULT " + json.dumps(result), flush=True)
 
 
@@ -145,19 +170,43 @@ def prompt_of(seed: int, length: int = 256) -> list[int]:
     return [2] + [draw.randrange(1000, 4000) for _ in range(length - 1)]
 
 
-def speed(llm: Any, tokens: int, runs: int) -> dict[str, Any]:
+class Decoder:
+    """Decode seeded prompts on `llm`: keep the longest ids of each seed, and tell an oracle what `plain` gave."""
+
+    def __init__(self, llm: Any, plain: dict[int, list[int]], *, drafts: bool) -> None:
+        self.llm, self.plain = llm, plain
+        self.longest: dict[int, list[int]] = {}
+        self.watch = Stopwatch(drafter_of(llm)) if drafts else None
+        self._oracle = Oracle(drafter_of(llm)) if plain else None
+
+    def __call__(self, seed: int, tokens: int) -> tuple[float, list[int]]:
+        """Return the seconds that `tokens` greedy tokens took, and their ids."""
+        prompt = prompt_of(seed)
+        if self._oracle:
+            self._oracle.tell(prompt + self.plain.get(seed, []), seed)
+        seconds, ids = generate(self.llm, prompt, tokens)
+        if len(ids) > len(self.longest.get(seed, [])):
+            self.longest[seed] = ids
+        return seconds, ids
+
+
+def speed(decoder: Decoder, tokens: int, runs: int) -> dict[str, Any]:
     """Return tokens/s end to end and ms a token without the prefill; medians, with the extremes of `runs`."""
-    generate(llm, prompt_of(0), 64)
-    before = drafted(llm)
-    first = statistics.median(generate(llm, prompt_of(seed), 1)[0] for seed in range(1, runs + 1))
-    timed = [generate(llm, prompt_of(seed), tokens) for seed in range(1, runs + 1)]
+    decoder(0, 64)
+    first = statistics.median(decoder(seed, 1)[0] for seed in range(1, runs + 1))
+    before = drafted(decoder.llm)
+    if decoder.watch:
+        decoder.watch.restart()
+    timed = [decoder(seed, tokens) for seed in range(1, runs + 1)]
     seconds = [took for took, _ in timed]
     middle = statistics.median(seconds)
-    after = drafted(llm)
+    after = drafted(decoder.llm)
     steps = after["drafts"] - before["drafts"]
     spec = {"tokens_a_step": round(1 + (after["accepted"] - before["accepted"]) / steps, 3)} if steps else {}
     if steps:
         spec["ms_a_step"] = round(sum(seconds) / steps * 1e3, 3)
+    if decoder.watch:
+        spec["draft_ms"] = round(decoder.watch.median_ms(), 3)
     return {
         "tokens_per_s": round(tokens / middle, 2),
         "range": [round(tokens / max(seconds), 2), round(tokens / min(seconds), 2)],
@@ -166,6 +215,17 @@ def speed(llm: Any, tokens: int, runs: int) -> dict[str, Any]:
         "distinct": statistics.median(len(set(ids)) for _, ids in timed),
         **spec,
     }
+
+
+def profile(decoder: Decoder) -> None:
+    """Print which operators and kernels the time of 96 tokens goes to, as torch's profiler sees them."""
+    from torch.profiler import ProfilerActivity
+    from torch.profiler import profile as watched
+
+    with watched(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as seen:
+        decoder(1, 96)
+    for order in ("self_cuda_time_total", "self_cpu_time_total"):
+        print(seen.key_averages().table(sort_by=order, row_limit=25, max_name_column_width=80), flush=True)
 
 
 def drafted(llm: Any) -> dict[str, float]:
@@ -178,12 +238,16 @@ def drafted(llm: Any) -> dict[str, float]:
     return counts
 
 
-def identity(llm: Any, prompts: int, passes: int) -> dict[str, Any]:
-    """Return how many prompts give the same 256 tokens in each pass, and a digest of each to compare engines with."""
-    decoded = [[generate(llm, prompt_of(1000 + seed), 256)[1] for seed in range(prompts)] for _ in range(passes)]
+def identity(decoder: Decoder, prompts: int, passes: int) -> dict[str, Any]:
+    """Return how many prompts give the same 256 tokens in each pass, and a digest of each to compare engines with.
+
+    With an oracle, also of how many these are the plain twin's, and where the others first differ.
+    """
+    decoded = [[decoder(1000 + seed, 256)[1] for seed in range(prompts)] for _ in range(passes)]
     digests = [hashlib.sha256(",".join(map(str, ids)).encode()).hexdigest()[:16] for ids in decoded[0]]
     same = sum(all(again[index] == ids for again in decoded) for index, ids in enumerate(decoded[0]))
-    return {"passes": passes, "same": same, "of": prompts, "digests": digests}
+    against = compare(decoder.plain, dict(enumerate(decoded[0], 1000))) if decoder.plain else {}
+    return {"passes": passes, "same": same, "of": prompts, **against, "digests": digests}
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
     python together.py CHECKPOINTS OUT SECONDS "NAME [option ...]" ...
 
-Prints each result, and the last lines of a log that has none.
+Name a plain engine before its `+mtpK` twin, which drafts from what the first left in OUT. Prints each result, and the
+last lines of a log that has none.
 """
 
 from __future__ import annotations
@@ -49,9 +50,9 @@ class Running(NamedTuple):
 
 def _start(checkpoints: str, out: Path, marks: Path, turn: int, names: list[str]) -> Running:
     name, *options = shlex.split(names[turn])
-    log = out / f"{name}.log"
+    log = out / f"{turn}-{name}.log"
     command = [sys.executable, str(HERE / "measure.py"), checkpoints, name, *options]
-    command += ["--barrier", str(marks), "--turn", str(turn), "--of", str(len(names))]
+    command += ["--barrier", str(marks), "--turn", str(turn), "--of", str(len(names)), "--ids", str(out)]
     with log.open("wb") as target:
         process = subprocess.Popen(command, stdout=target, stderr=subprocess.STDOUT, cwd=HERE)
     return Running(turn, name, process, log)

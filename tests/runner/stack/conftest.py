@@ -2,13 +2,16 @@
 
 import os
 from collections.abc import Iterator
+from ctypes import CDLL
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.runner.stack.serving.zygote import ROOT, Zygote
 
 SERVER_ENV = Path(os.environ.get("PADDOCK_SERVER_ENV", ROOT / ".server-env"))
+KERNEL_TOOLS = ROOT / ".kernel-tools"
 
 
 @pytest.fixture(scope="session")
@@ -20,6 +23,27 @@ def zygote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Zygote]:
     started = Zygote(python, tmp_path_factory.mktemp("zygote") / "log")
     yield started
     started.close()
+
+
+@pytest.fixture(scope="session")
+def interpreter() -> dict[str, Any]:
+    """What a task needs that runs Triton's code in its interpreter."""
+    return {"path": str(_tool("triton")), "env": {"TRITON_INTERPRET": "1"}}
+
+
+@pytest.fixture(scope="session")
+def nvrtc() -> Path:
+    """NVIDIA's compiler, a library that needs no GPU; it looks for its own other half among what is loaded."""
+    folder = _tool("nvidia/cu13/lib") / "nvidia/cu13/lib"
+    CDLL(str(next(folder.glob("libnvrtc-builtins.so.*"))))
+    return folder / "libnvrtc.so.13"
+
+
+def _tool(name: str) -> Path:
+    """Return the folder of packages that holds `name`."""
+    found = next((each for each in KERNEL_TOOLS.glob("lib/python3*/site-packages") if (each / name).exists()), None)
+    assert found, f"{name} is missing in {KERNEL_TOOLS}: make kernel-tools"
+    return found
 
 
 @pytest.fixture(scope="session")

@@ -24,18 +24,9 @@ from paddock_stack.attention.fixed_split_plan import (
 from tests.runner.stack.conftest import SERVER_ENV
 from tests.runner.stack.serving.zygote import ROOT, TaskFailed, Zygote
 
-TRITON = os.environ.get("PADDOCK_TEST_TRITON", "")  # a folder that holds the package triton
 CACHES, BACKENDS = (f"tests.runner.stack.attention.{name}" for name in ("caches", "backends"))
 SHARED_OF_SM_86 = 99 << 10
 SLIDING, FULL = Layer(8, 2, 256, 512), Layer(8, 2, 512, 0)
-
-
-@pytest.fixture
-def interpreter() -> dict[str, Any]:
-    """What a task needs that runs Triton's code in its interpreter."""
-    if not TRITON and not list(SERVER_ENV.glob("lib/python3*/site-packages/triton/__init__.py")):
-        pytest.skip("TRITON IS ABSENT: name a folder that holds it in PADDOCK_TEST_TRITON")
-    return {"path": TRITON, "env": {"TRITON_INTERPRET": "1"}}
 
 
 @pytest.mark.parametrize("cut", [WIDE, NARROW, Cut(16, 16, 4)])
@@ -114,9 +105,8 @@ def test_every_edge(zygote: Zygote, interpreter: dict[str, Any], task: str, argu
 
 
 @pytest.mark.vllm
-@pytest.mark.usefixtures("interpreter")
-def test_compiled_kernels_fit_both_gpus() -> None:
-    path = os.pathsep.join([str(ROOT / "runner/stack/src"), *([TRITON] if TRITON else [])])
+def test_compiled_kernels_fit_both_gpus(interpreter: dict[str, Any]) -> None:
+    path = os.pathsep.join([str(ROOT / "runner/stack/src"), interpreter["path"]])
     script = Path(__file__).with_name("compiling.py")
     out = subprocess.run(
         [SERVER_ENV / "bin/python", script], env={**os.environ, "PYTHONPATH": path}, capture_output=True, check=True

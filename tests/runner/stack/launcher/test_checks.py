@@ -80,6 +80,13 @@ def test_windows_that_differ_between_model_and_drafter_are_refused() -> None:
 def test_vllm_without_a_place_for_a_lever_is_refused_before_it_is_started() -> None:
     source = Recording(SHAPES / "vllm-0.33.0.json")
     source.places = {place: told for place, told in source.places.items() if "choose_mp_linear_kernel" not in place}
-    with pytest.raises(StartRefused, match=r"levers\.skinny=false bakes the per-layer gates instead"):
+    with pytest.raises(StartRefused, match=r"levers\.skinny=false serves without our products"):
         checks.check_vllm(load("int4-fast", Machine.A10G), source)
     checks.check_vllm(load("int4-fast", Machine.A10G, {"levers.skinny": False}), source)
+
+
+def test_fixed_split_is_the_default_where_it_fits_and_is_refused_elsewhere() -> None:
+    checks.check_vllm(load("int4-fast", Machine.H200), Recording(SHAPES / "vllm-0.23.0.json"))
+    with pytest.raises(StartRefused, match=r"levers\.attention=2d serves with vLLM's 2D kernel"):
+        checks.check_vllm(load("int4-fast", Machine.H200), Recording(SHAPES / "vllm-0.33.0.json"))
+    checks.check_vllm(load("int4-fast", Machine.A10G), Recording(SHAPES / "vllm-0.33.0.json"))

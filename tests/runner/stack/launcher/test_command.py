@@ -33,6 +33,13 @@ def test_default_profile_says_all_of_it() -> None:
     assert "--enforce-eager" not in words
 
 
+@pytest.mark.parametrize(("machine", "told"), [(Machine.A10G, "2d"), (Machine.H200, "fixed_split")])
+def test_plugin_is_told_which_attention_the_name_custom_means(tmp_path: Path, machine: Machine, told: str) -> None:
+    profile = load("int4-fast", machine)
+    assert command.options(profile, None)["attention-backend"] == "CUSTOM"
+    assert command.environment(profile, {}, tmp_path)["PADDOCK_ATTENTION"] == told
+
+
 def test_exact_profile_does_not_speculate() -> None:
     assert "--speculative-config" not in command.arguments(load("exact-bf16", Machine.A10G), SERVED)
 

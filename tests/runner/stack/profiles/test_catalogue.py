@@ -58,7 +58,7 @@ def test_reproduction_is_labelled() -> None:
         ({"engine.trust-remote-code": True}, "has no option 'trust-remote-code'"),
         ({"speculation.tokens": "six"}, "must be of type int"),
         ({"levers.skinny": 1}, "must be of type bool"),
-        ({"levers.attention": "3d"}, "must be one of 2d, native, auto"),
+        ({"levers.attention": "3d"}, "must be one of 2d, fixed_split, native, auto"),
         ({"bake": [{"name": "x"}]}, "must be a list of bake steps"),
         ({"warm_up.prompts": 0}, "needs at least one prompt"),
         ({"env": {"A": 1}}, "must give a text"),

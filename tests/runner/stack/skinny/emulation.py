@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from paddock_stack.skinny.plan import TILE_ROWS, TOKENS, UNIT, plan
+from paddock_stack.skinny.plan import TILE_ROWS, TOKENS, UNIT
 from paddock_stack.skinny.product import Laid
 from tests.runner.stack.skinny.slices import slices
 
@@ -14,14 +14,32 @@ LANES = [(4 * g + t, g, t) for g in range(8) for t in range(4)]
 def product(x: torch.Tensor, weights: Laid) -> torch.Tensor:
     """Return x [tokens, columns] times the weights transposed, [tokens, rows], in fp64."""
     tiles = weights.rows // TILE_ROWS
-    unit_products = a_fragments(weights.words) @ b_fragments(x, weights.columns)  # [tiles, units, word, 16, 8]
+    fragments = a_fragments(weights.words) if weights.bits == 4 else bf16_fragments(weights.words)
+    unit_products = fragments @ b_fragments(x, weights.columns)  # [tiles, units, word, 16, 8]
     sums = torch.zeros(tiles, 16, 8, dtype=torch.float64)
-    for first, last in slices(plan(weights.rows, weights.columns), weights.columns):
+    for first, last in slices(weights.plan, weights.columns):
         at = 0 if not weights.group else first * UNIT // weights.group * 8
         for unit in range(first, last):
             sums += scaled(unit_products[:, unit], weights, at)
             at += stride(weights.group, unit)
     return stored(sums, x.shape[0])
+
+
+def bf16_fragments(weight: torch.Tensor) -> torch.Tensor:
+    """Return the A operands [tiles, units, word, 16, 16] of bf16 weights: two for each half of a unit."""
+    rows, columns = weight.shape
+    flat = weight.double().flatten()
+    a = torch.zeros(rows // TILE_ROWS, columns // UNIT, 4, 16, 16, dtype=torch.float64)
+    tile = torch.arange(rows // TILE_ROWS)[:, None]
+    unit = torch.arange(columns // UNIT)[None, :]
+    for lane, g, t in LANES:
+        low = 8 * (((tile * 16 + (lane >> 2)) * (columns // UNIT) + unit) * 8 + (lane & 3))  # where `cursor` points
+        for word in range(4):
+            read = low + 32 * (word >> 1) + 4 * (word & 1)
+            for column, offset in ((2 * t, 0), (2 * t + 1, 1), (2 * t + 8, 2), (2 * t + 9, 3)):
+                a[:, :, word, g, column] = flat[read + offset]
+                a[:, :, word, g + 8, column] = flat[read + columns * 8 + offset]
+    return a
 
 
 def a_fragments(words: torch.Tensor) -> torch.Tensor:
@@ -52,6 +70,8 @@ def b_fragments(x: torch.Tensor, columns: int) -> torch.Tensor:
 
 def scaled(parts: torch.Tensor, weights: Laid, at: int) -> torch.Tensor:
     """Return a unit's products [tiles, word, 16, 8], scaled by the pairs at address `at` of each tile and added up."""
+    if weights.scale_pairs is None:
+        return parts.sum(dim=1)
     pairs = weights.scale_pairs.flatten(1)
     first, second = _scales(pairs[:, at : at + 8]), _scales(pairs[:, at + 8 : at + 16])
     if weights.group != 32:

@@ -1,4 +1,4 @@
-"""The int4 product for few tokens reads its layout right, refuses the rest, and leaves Marlin's state to Marlin."""
+"""The products for few tokens read their layouts right, refuse the rest, and leave Marlin's state to Marlin."""
 
 import pytest
 
@@ -23,3 +23,16 @@ from tests.runner.stack.serving.zygote import Zygote
 )
 def test_skinny(zygote: Zygote, task: str) -> None:
     zygote.call(f"tests.runner.stack.skinny.tasks:{task}")
+
+
+@pytest.mark.vllm
+@pytest.mark.parametrize(
+    "task",
+    [
+        "emulated_product_of_bf16_weights_is_exact",
+        "layers_of_bf16_weights_that_suit_are_taken",
+        "bf16_operator_is_what_torch_expects",
+    ],
+)
+def test_skinny_with_bf16_weights(zygote: Zygote, task: str) -> None:
+    zygote.call(f"tests.runner.stack.skinny.tasks_bf16:{task}")

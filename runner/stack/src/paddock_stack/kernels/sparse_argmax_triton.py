@@ -6,32 +6,74 @@ import torch
 import triton
 import triton.language as tl
 
+from paddock_stack.kernels.best_centroids import BELOW_ALL, NETWORK
 from paddock_stack.kernels.sparse_argmax import BLOCK
 
 
 @triton.jit
 def best_columns(
-    scores,  # [num_tokens, num_columns]
+    scores,  # [num_tokens, num_columns] bfloat16
     out,  # [num_tokens, k] int64
     num_columns: tl.constexpr,
     padded: tl.constexpr,
     k: tl.constexpr,
+    log_slots: tl.constexpr,
+    log_network: tl.constexpr,
+    below_all: tl.constexpr,
 ):
-    """Write the `k` best columns of one token, best first, the lower of equal ones first.
+    """Write the `k` best columns of one token in torch's order; `best_centroids` says which that is.
 
-    Score and column are compared as one number: the score's bits, made to order like the score, above the column. The
-    largest is taken out k times; sorting all of them compiles to 600 KB of code.
+    The k-th best score is found in base 3, eleven digits: two counts fit into one number, and so into one reduction.
+    Then the chosen columns meet in `out`.
     """
-    token = tl.program_id(0)
+    scores += tl.program_id(0) * num_columns
+    out += tl.program_id(0) * k
     column = tl.arange(0, padded)
-    score = tl.load(scores + token * num_columns + column, mask=column < num_columns, other=float("-inf"))
-    bits = (score.to(tl.float32) + 0.0).to(tl.int32, bitcast=True)  # + 0.0: there is one zero
-    ordered = tl.where(bits < 0, bits ^ 0x7FFFFFFF, bits).to(tl.int64)
-    left = (ordered << 32) | (padded - 1 - column).to(tl.int64)
-    for place in range(k):
-        best = tl.max(left, axis=0)
-        tl.store(out + token * k + place, padded - 1 - (best & 0xFFFFFFFF))
-        left = tl.where(left == best, -0x8000000000000000, left)
+    is_column = column < num_columns
+    key = tl.where(is_column, key_of(tl.load(scores + column, mask=is_column, other=0.0)), below_all)
+    kth, step = below_all, 59049
+    while step > 0:
+        counts = tl.sum((key >= kth + step).to(tl.int32) + ((key >= kth + 2 * step).to(tl.int32) << 16), axis=0)
+        kth += step * (((counts & 0xFFFF) >= k).to(tl.int32) + ((counts >> 16) >= k).to(tl.int32))
+        step = step // 3
+    is_above = (key > kth).to(tl.int32)
+    is_kth = (key == kth) & is_column
+    seen = tl.cumsum(is_above + (is_kth.to(tl.int32) << 16), axis=0)
+    place = tl.where(is_kth, tl.sum(is_above, axis=0) + (seen >> 16), tl.where(is_above > 0, seen & 0xFFFF, k + 1)) - 1
+    tl.store(out + place, column.to(tl.int64), mask=place < k)
+    tl.debug_barrier()
+    slot = tl.arange(0, 1 << log_slots)
+    chosen = tl.load(out + slot, mask=slot < k, other=0)
+    key = tl.where(slot < k, key_of(tl.load(scores + chosen)), below_all)
+    key = tl.where(key == -1, 0, key)  # from here on the two zeros are equal
+    tl.debug_barrier()
+    if log_slots == log_network:
+        tl.store(out + slot, tl.gather(chosen, network(key, slot, log_slots), axis=0), mask=slot < k)
+    else:  # torch merges, which leaves equal ones in the order of their slots
+        item = (key << 16) | ((1 << log_slots) - 1 - slot)
+        tl.store(out + tl.sum((item[:, None] > item[None, :]).to(tl.int32), axis=0), chosen, mask=slot < k)
+
+
+@triton.jit
+def key_of(score):
+    """Return whole numbers that order like finite bfloat16 scores, -1 for -0.0 and 0 for 0.0."""
+    bits = score.to(tl.int16, bitcast=True).to(tl.int32)
+    return bits ^ ((bits >> 31) & 0x7FFF)
+
+
+@triton.jit
+def network(key, slot, log_slots: tl.constexpr):
+    """Return whose slot's `key` torch's bitonic network puts where, the greatest first; it moves equal ones, too."""
+    item = (key << 16) | slot
+    for log_size in tl.static_range(1, log_slots + 1):
+        for step in tl.static_range(log_size):
+            stride = 1 << (log_size - 1 - step)
+            other = tl.gather(item, slot ^ stride, axis=0)
+            is_first = (slot & stride) == 0
+            first, second = tl.where(is_first, item, other), tl.where(is_first, other, item)
+            is_greater = (first >> 16) > (second >> 16)
+            item = tl.where(is_greater == ((slot & (1 << log_size)) != 0), other, item)
+    return item & 0xFFFF
 
 
 @triton.jit
@@ -86,12 +128,24 @@ def best_of_blocks(
     tl.store(out + token, tl.load(best_tokens + token * num_blocks + winner))
 
 
-def launch_choice(scores: torch.Tensor, k: int) -> torch.Tensor:
-    """Run the kernel that chooses columns; shapes as in `best_centroids.twin`."""
+def launch_choice(scores: torch.Tensor, k: int, num_warps: int = 8) -> torch.Tensor:
+    """Run the kernel that chooses columns; shapes as in `best_centroids.twin`.
+
+    Fewer warps hold more columns each, which unrolls into several times as much code.
+    """
     num_tokens, num_columns = scores.shape
     out = torch.empty((num_tokens, k), dtype=torch.int64, device=scores.device)
-    padded = triton.next_power_of_2(num_columns)
-    best_columns[(num_tokens,)](scores.contiguous(), out, num_columns=num_columns, padded=padded, k=k, num_warps=8)
+    best_columns[(num_tokens,)](
+        scores.contiguous(),
+        out,
+        num_columns=num_columns,
+        padded=triton.next_power_of_2(num_columns),
+        k=k,
+        log_slots=(max(k, NETWORK) - 1).bit_length(),
+        log_network=(NETWORK - 1).bit_length(),
+        below_all=BELOW_ALL,
+        num_warps=num_warps,
+    )
     return out
 
 

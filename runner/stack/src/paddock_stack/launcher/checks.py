@@ -12,11 +12,11 @@ from paddock_stack.plugin import switches
 from paddock_stack.profiles.schema import Attention, Profile
 from paddock_stack.refusals import Refused
 from paddock_stack.shapes.guard import fault
-from paddock_stack.shapes.needs import SKINNY_LINEAR, TWO_D_ATTENTION
+from paddock_stack.shapes.needs import FIXED_SPLIT_ATTENTION, SKINNY_BF16, SKINNY_LINEAR, TWO_D_ATTENTION
 from paddock_stack.shapes.source import Source
 
 LONGEST_SPLIT_QUERY = 8  # vLLM 0.33 splits verified rows up to here: seven drafted tokens and one more
-OURS = frozenset({switches.FUSED_ARGMAX, switches.FUSED_CHOICE, switches.SKINNY, switches.STEPTIME})
+OURS = frozenset({switches.FUSED_ARGMAX, switches.SKINNY, switches.ATTENTION, switches.STEPTIME})
 LAUNCHERS = frozenset({"PADDOCK_STACK_CACHE", "PADDOCK_STACK_RECORD"})
 # Of vLLM's own variables, those that change neither what is computed nor how it is told; a profile may set any.
 HARMLESS = frozenset(
@@ -26,6 +26,10 @@ HARMLESS = frozenset(
         *("VLLM_WORKER_MULTIPROC_METHOD", "VLLM_RPC_BASE_PATH", "VLLM_ENGINE_READY_TIMEOUT_S"),
     }
 )
+_TWO_D = (TWO_D_ATTENTION, "levers.attention=native serves with vLLM's own choice of kernel")
+_SPLIT = (FIXED_SPLIT_ATTENTION, "levers.attention=2d serves with vLLM's 2D kernel")
+_ATTENTION = {Attention.TWO_D: (_TWO_D,), Attention.FIXED_SPLIT: (_TWO_D, _SPLIT)}
+_PRODUCTS = tuple((each, "levers.skinny=false serves without our products") for each in (SKINNY_LINEAR, SKINNY_BF16))
 
 
 class StartRefused(Refused):
@@ -73,13 +77,11 @@ def check_environment(environ: Mapping[str, str]) -> None:
 
 def check_vllm(profile: Profile, source: Source) -> None:
     """Raise `StartRefused` where the vLLM in `source` has no place for a lever of `profile`, before it is started."""
-    wanted = [TWO_D_ATTENTION] if profile.levers.attention is Attention.TWO_D else []
-    wanted += [SKINNY_LINEAR] if profile.levers.skinny else []
-    for lever in wanted:
+    wanted = _ATTENTION.get(profile.levers.attention, ()) + (_PRODUCTS if profile.levers.skinny else ())
+    for lever, otherwise in wanted:
         told = fault(lever, source)
         if told is not None:
-            hint = "; levers.skinny=false bakes the per-layer gates instead" if lever is SKINNY_LINEAR else ""
-            raise StartRefused(f"{told}{hint}")
+            raise StartRefused(f"{told}; {otherwise}")
 
 
 def check_checkpoints(target: Mapping[str, Any], drafter: Mapping[str, Any] | None) -> None:

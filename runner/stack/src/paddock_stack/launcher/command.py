@@ -19,7 +19,8 @@ from paddock_stack.plugin import switches
 from paddock_stack.profiles.schema import Attention, Levers, Profile
 
 GATE = "paddock_stack.launcher.gate.Gate"
-_BACKENDS = {Attention.TWO_D: "CUSTOM", Attention.NATIVE: "TRITON_ATTN"}
+_BACKENDS = {Attention.TWO_D: "CUSTOM", Attention.FIXED_SPLIT: "CUSTOM", Attention.NATIVE: "TRITON_ATTN"}
+_CUSTOM = {Attention.FIXED_SPLIT: "fixed_split"}  # what the plugin puts behind that name; the 2D backend for all others
 _QUIET = {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1", "HF_HUB_DISABLE_TELEMETRY": "1"}
 
 
@@ -38,8 +39,8 @@ def switches_of(levers: Levers) -> dict[str, str]:
     """Return the plugin's switches for `levers`, every one said."""
     return {
         switches.FUSED_ARGMAX: str(int(levers.fused_argmax)),
-        switches.FUSED_CHOICE: str(int(levers.fused_choice)),
         switches.SKINNY: str(int(levers.skinny)),
+        switches.ATTENTION: _CUSTOM.get(levers.attention, "2d"),
     }
 
 

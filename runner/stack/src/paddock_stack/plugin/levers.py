@@ -22,7 +22,6 @@ def pull(environ: Mapping[str, str]) -> None:
     Raises `Refused` with one sentence for a vLLM of another shape and for a switch that is none.
     """
     fused = switches.is_on(environ, switches.FUSED_ARGMAX, default=True)
-    choice = switches.is_on(environ, switches.FUSED_CHOICE, default=False)
     skinny = switches.is_on(environ, switches.SKINNY, default=False)
     attention = switches.one_of(environ, switches.ATTENTION, tuple(ATTENTION))
     register_model()
@@ -30,7 +29,7 @@ def pull(environ: Mapping[str, str]) -> None:
     if is_cpu():
         mend_for_cpu()
     elif fused and find_spec("triton") is not None:
-        rebindings.fuse_sparse_argmax(choice=choice)
+        rebindings.fuse_sparse_argmax()
     if skinny:
         prefer_skinny()
     if environ.get(switches.STEPTIME):
@@ -55,13 +54,14 @@ def register_attention(path: str) -> None:
 
 
 def prefer_skinny() -> None:
-    """Have vLLM ask our int4 product first, before Marlin; raise `NotASwitch` where there is no GPU for it."""
+    """Have vLLM ask our products first, before Marlin and cuBLAS; raise `NotASwitch` where there is no GPU for them."""
     if is_cpu():
-        raise switches.NotASwitch(f"{switches.SKINNY} is 1, but the int4 product needs a GPU")
+        raise switches.NotASwitch(f"{switches.SKINNY} is 1, but the products for few tokens need a GPU")
     require(SKINNY_LINEAR)
     from paddock_stack.skinny.linear import prefer
 
     prefer()
+    rebindings.multiply_few_tokens_alike()
 
 
 def mend_for_cpu() -> None:

@@ -10,44 +10,52 @@ from functools import wraps
 from typing import Any
 
 from paddock_stack.shapes.guard import require
-from paddock_stack.shapes.needs import CONTIGUOUS_MM, FUSED_ARGMAX
+from paddock_stack.shapes.needs import CONTIGUOUS_MM, FUSED_ARGMAX, SKINNY_BF16
 
 
-def fuse_sparse_argmax(*, choice: bool) -> None:
-    """Let Gemma 4's drafter pick its token by the fused kernels; the V1 and V2 runners both ask this method.
-
-    With `choice` the centroids are chosen by a kernel of ours as well.
-    """
+def fuse_sparse_argmax() -> None:
+    """Let Gemma 4's drafter pick its token by the fused kernels; the V1 and V2 runners both ask this method."""
     require(FUSED_ARGMAX)
     from vllm.model_executor.models.gemma4_mtp import Gemma4MTPMaskedEmbedder
 
-    Gemma4MTPMaskedEmbedder.get_top_tokens = fused_choice_top_tokens if choice else fused_top_tokens
+    Gemma4MTPMaskedEmbedder.get_top_tokens = fused_top_tokens
 
 
 def fused_top_tokens(self: Any, hidden_states: Any, lm_head_weight: Any) -> Any:
     """Return the best token [num_tokens] among the chosen centroids' of `hidden_states` [num_tokens, hidden_size].
 
-    Centroids are scored and chosen by the same two calls as in vLLM, so that the candidates keep their order.
+    Centroids are scored by the same call as in vLLM and chosen in the order of torch's top-k, so that the candidates
+    keep their order.
     """
-    import torch
+    from torch import topk
 
-    _, chosen = torch.topk(self.centroids(hidden_states), k=self.centroid_intermediate_top_k, dim=-1)
-    return _best(self, hidden_states, chosen, lm_head_weight)
-
-
-def fused_choice_top_tokens(self: Any, hidden_states: Any, lm_head_weight: Any) -> Any:
-    """Return what `fused_top_tokens` does, with the lower of equally good centroids taken first."""
-    from paddock_stack.kernels.best_centroids import best_centroids
-
-    chosen = best_centroids(self.centroids(hidden_states), self.centroid_intermediate_top_k)
-    return _best(self, hidden_states, chosen, lm_head_weight)
-
-
-def _best(embedder: Any, hidden_states: Any, chosen: Any, lm_head_weight: Any) -> Any:
+    from paddock_stack.kernels.best_centroids import best_centroids, fits
     from paddock_stack.kernels.sparse_argmax import sparse_argmax
 
-    ordering = embedder.token_ordering.view(embedder.num_centroids, embedder.vocab_size_per_centroid)
+    scores, k = self.centroids(hidden_states), self.centroid_intermediate_top_k
+    chosen = best_centroids(scores, k) if fits(scores, k) else topk(scores, k, dim=-1).indices
+    ordering = self.token_ordering.view(self.num_centroids, self.vocab_size_per_centroid)
     return sparse_argmax(hidden_states, chosen, ordering, lm_head_weight)
+
+
+def multiply_few_tokens_alike() -> None:
+    """Let layers of bf16 weights multiply up to eight tokens by our kernel; every layer's call passes through here."""
+    require(SKINNY_BF16)
+    from vllm.model_executor.layers import utils
+
+    from paddock_stack.skinny.bf16 import bf16_linear, suits
+
+    plain = utils.default_unquantized_gemm
+    if hasattr(plain, "__wrapped__"):
+        return
+
+    @wraps(plain)
+    def unquantized_gemm(layer: Any, x: Any, weight: Any, bias: Any = None) -> Any:
+        if bias is not None or x.dtype != weight.dtype or not suits(weight):
+            return plain(layer, x, weight, bias)
+        return bf16_linear(x.reshape(-1, weight.shape[1]), weight).reshape(*x.shape[:-1], weight.shape[0])
+
+    utils.default_unquantized_gemm = unquantized_gemm
 
 
 def make_onednn_inputs_contiguous() -> None:

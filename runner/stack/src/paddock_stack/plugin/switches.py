@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from paddock_stack.refusals import Refused
 
 FUSED_ARGMAX = "PADDOCK_FUSED_ARGMAX"  # 1 where unset: the drafter's fused sparse argmax, on a GPU
-FUSED_CHOICE = "PADDOCK_FUSED_CHOICE"  # 0 where unset: centroids chosen by one kernel of ours too; drafts may differ
-SKINNY = "PADDOCK_SKINNY"  # 0 where unset: our int4 product in front of Marlin for up to eight tokens, on a GPU
+SKINNY = "PADDOCK_SKINNY"  # 0 where unset: our products in front of Marlin and cuBLAS for up to eight tokens, on a GPU
 ATTENTION = "PADDOCK_ATTENTION"  # 2d where unset: which of our backends the name CUSTOM means, or fixed_split
 STEPTIME = "PADDOCK_STEPTIME"  # unset: no probe; otherwise the JSON file that it writes
 

@@ -27,9 +27,14 @@ class Class(StrEnum):
 
 
 class Attention(StrEnum):
-    """Which attention kernel vLLM is made to take; `AUTO` leaves it the choice."""
+    """Which attention kernel vLLM is made to take; `AUTO` leaves it the choice.
+
+    The rows of `TWO_D` (vLLM's) and `FIXED_SPLIT` (ours, faster, not for every vLLM) do not depend on how many are
+    decoded or verified together; those of `NATIVE` do.
+    """
 
     TWO_D = "2d"
+    FIXED_SPLIT = "fixed_split"
     NATIVE = "native"
     AUTO = "auto"
 
@@ -70,7 +75,6 @@ class Levers:
     attention: Attention = Attention.AUTO
     skinny: bool = False
     fused_argmax: bool = True
-    fused_choice: bool = False
 
 
 @dataclass(frozen=True)

@@ -199,4 +199,25 @@ SKINNY_LINEAR = Lever(
     ),
 )
 
-LEVERS = (*(PRUNED_HEAD, TWO_D_ATTENTION, FIXED_SPLIT_ATTENTION, FUSED_ARGMAX, STEPTIME, CONTIGUOUS_MM, SKINNY_LINEAR),)
+SKINNY_BF16 = Lever(
+    "the bf16 product for few tokens",
+    (
+        Need(
+            (f"{_LAYERS}.utils:default_unquantized_gemm",),
+            ("layer", "x", "weight", "bias"),
+            exact=True,
+            words=("linear",),
+        ),
+        Need((f"{_LAYERS}.utils:dispatch_unquantized_gemm",), words=("default_unquantized_gemm",)),
+        Need((f"{_LAYERS}.linear:UnquantizedLinearMethod",), words=("dispatch_unquantized_gemm",)),
+        Need(
+            (f"{_LAYERS}.vocab_parallel_embedding:UnquantizedEmbeddingMethod.apply",),
+            words=("dispatch_unquantized_gemm",),
+        ),
+    ),
+)
+
+LEVERS = (
+    *(PRUNED_HEAD, TWO_D_ATTENTION, FIXED_SPLIT_ATTENTION, FUSED_ARGMAX, STEPTIME, CONTIGUOUS_MM),
+    *(SKINNY_LINEAR, SKINNY_BF16),
+)

@@ -10,7 +10,7 @@ import torch
 
 from paddock_stack.refusals import Refused
 from paddock_stack.skinny import source
-from paddock_stack.skinny.plan import Plan
+from paddock_stack.skinny.plan import TILE_ROWS, Plan
 
 _TYPES = (c_void_p,) * 6 + (c_int,) * 3
 
@@ -20,8 +20,10 @@ class CannotCompile(Refused):
 
 
 @cache
-def function(group: int, plan: Plan) -> Any:
-    """Return the kernel for scales of `group` columns (0: one a row); compiled once a process, in about a second.
+def function(bits: int, group: int, plan: Plan) -> Any:
+    """Return the kernel for weights of `bits` in scales of `group` columns (0: one a row).
+
+    It is compiled once a process, in about a second.
 
     Must be called before a CUDA graph is captured over a launch.
 
@@ -29,30 +31,24 @@ def function(group: int, plan: Plan) -> Any:
         CannotCompile: with the compiler's or the driver's own words.
     """
     driver, _ = _bindings()
-    return _done(driver.cuModuleGetFunction(_done(driver.cuModuleLoadData(_binary(group, plan))), b"skinny"))
+    return _done(driver.cuModuleGetFunction(_done(driver.cuModuleLoadData(_binary(bits, group, plan))), b"skinny"))
 
 
-def launch(
-    plan: Plan, group: int, grid_rows: int, pointers: tuple[int, int, int, int, int, int], shape: tuple[int, int, int]
-) -> None:
-    """Start the kernel on torch's current stream, which may be under capture.
+def launch(kernel: Any, plan: Plan, pointers: tuple[int, ...], shape: tuple[int, int, int]) -> None:
+    """Start `kernel`, compiled for `plan`, on torch's current stream, which may be under capture.
 
-    `grid_rows` is the number of blocks along the rows; `pointers` are those of words, scale pairs, x, y, parts and
-    counters; `shape` is (rows, columns, tokens).
+    `pointers` are those of words, scale pairs, x, y, parts and counters; `shape` is (rows, columns, tokens).
     """
     driver, _ = _bindings()
     stream = torch.cuda.current_stream().cuda_stream
     arguments = ((*pointers, *shape), _TYPES)
-    _done(
-        driver.cuLaunchKernel(
-            function(group, plan), grid_rows, plan.split, 1, plan.warps * 32, 1, 1, 0, stream, arguments, 0
-        )
-    )
+    blocks = shape[0] // TILE_ROWS // plan.tiles
+    _done(driver.cuLaunchKernel(kernel, blocks, plan.split, 1, plan.warps * 32, 1, 1, 0, stream, arguments, 0))
 
 
-def _binary(group: int, plan: Plan) -> bytes:
+def _binary(bits: int, group: int, plan: Plan) -> bytes:
     _, nvrtc = _bindings()
-    options = source.options(group, plan, torch.cuda.get_device_capability())
+    options = source.options(bits, group, plan, torch.cuda.get_device_capability())
     program = _done(nvrtc.nvrtcCreateProgram(source.text(), b"skinny.cu", 0, [], []))
     code, *_ = nvrtc.nvrtcCompileProgram(program, len(options), options)
     if int(code) != 0:
@@ -69,7 +65,7 @@ def _bindings() -> tuple[Any, Any]:
         from cuda.bindings import driver, nvrtc
     except ImportError as error:
         raise CannotCompile(
-            "the int4 product needs the package cuda-bindings, which torch's CUDA builds bring along"
+            "the products for few tokens need the package cuda-bindings, which torch's CUDA builds bring along"
         ) from error
     return driver, nvrtc
 
@@ -77,5 +73,5 @@ def _bindings() -> tuple[Any, Any]:
 def _done(result: tuple[Any, ...]) -> Any:
     code, *rest = result
     if int(code) != 0:
-        raise CannotCompile(f"the CUDA driver answered {code!s} to the int4 product")
+        raise CannotCompile(f"the CUDA driver answered {code!s} to the products for few tokens")
     return rest[0] if rest else None

@@ -28,21 +28,22 @@ class Plan:
     split: int
 
 
-def fits(rows: int, columns: int, group_size: int) -> bool:
+def fits(rows: int, columns: int, group_size: int = -1) -> bool:
     """Return whether the kernel takes weights of `rows` x `columns` in groups of `group_size` columns (-1: one)."""
     grouped = group_size == -1 or (group_size in GROUP_SIZES and columns % group_size == 0)
     return rows % TILE_ROWS == 0 and columns % UNIT == 0 and grouped
 
 
-def plan(rows: int, columns: int) -> Plan:
+def plan(rows: int, columns: int, bits: int = 4) -> Plan:
     """Return the cut for weights of `rows` x `columns`; the choices are measured in bench/H200.md.
 
-    Many rows: short blocks of warps that share each read of the tokens. Few: more warps a row, and where even these
-    leave processors idle, several blocks a row.
+    Many rows: short blocks of warps that share each read of the tokens, int4 by two tiles a warp since a unit of theirs
+    is only sixteen bytes a lane. Few: more warps a row, and where even these leave processors idle, several blocks a
+    row.
     """
     tiles, units = rows // TILE_ROWS, columns // UNIT
     if tiles >= _MANY_TILES and tiles % 2 == 0:
-        return Plan(warps=4, tiles=2, depth=2, split=1)
+        return Plan(warps=4, tiles=2 if bits == 4 else 1, depth=2, split=1)
     if units < 2 * 8:
         return Plan(warps=4, tiles=1, depth=2, split=1)
     split = max(1, min(-(-_ENOUGH_BLOCKS // tiles), units // (8 * _FEWEST_UNITS)))

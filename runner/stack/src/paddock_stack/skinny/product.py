@@ -1,38 +1,58 @@
-"""Multiply a few tokens by int4 weights, and the fp32 reference of it."""
+"""Multiply a few tokens by int4 or bf16 weights, and the fp32 reference of it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import torch
 
 from paddock_stack.kernels.int4 import Int4Rows, dequantized
 from paddock_stack.skinny import compiled, layout
-from paddock_stack.skinny.plan import MOST_COUNTERS, MOST_PARTS, TILE_ROWS, TOKENS, plan
+from paddock_stack.skinny.plan import MOST_COUNTERS, MOST_PARTS, TOKENS, Plan, plan
 
 
 @dataclass(frozen=True)
 class Laid:
     """Weights ready for the kernel: `words` and `scale_pairs` as in layout.py, and the shape they came from.
 
-    `group` is the number of columns that a scale covers, 0 for one scale a row.
+    `group` is the number of columns that a scale covers, 0 for one scale a row. Of `bits` = 16, the words are the bf16
+    weights [rows, columns] themselves, and there are no scales.
     """
 
     words: torch.Tensor
-    scale_pairs: torch.Tensor
+    scale_pairs: torch.Tensor | None
     rows: int
     columns: int
     group: int
+    bits: int = 4
+
+    @property
+    def plan(self) -> Plan:
+        """Return how the product is cut."""
+        return plan(self.rows, self.columns, self.bits)
+
+    def compiled(self) -> Any:
+        """Return the kernel; the first call compiles it and takes the scratch: no graph may be under capture then."""
+        _scratch_for(self.words.device)
+        return compiled.function(self.bits, self.group, self.plan)
 
 
 def laid(weights: Int4Rows) -> Laid:
-    """Lay `weights` out for the kernel; on a GPU also compile it, since a graph under capture can't wait for that."""
+    """Lay int4 `weights` out for the kernel; on a GPU also compile it."""
     group = 0 if weights.scales.shape[1] == 1 else weights.group_size
-    if weights.packed.is_cuda:
-        compiled.function(group, plan(weights.rows, weights.columns))
-        _scratch_for(weights.packed.device)
-    return Laid(layout.words(weights.packed), layout.scale_pairs(weights.scales), weights.rows, weights.columns, group)
+    words, pairs = layout.words(weights.packed), layout.scale_pairs(weights.scales)
+    made = Laid(words, pairs, weights.rows, weights.columns, group)
+    if words.is_cuda:
+        made.compiled()
+    return made
+
+
+def plain(weight: torch.Tensor) -> Laid:
+    """Return bf16 `weight` [rows, columns], contiguous, as the kernel takes it: as it is."""
+    rows, columns = weight.shape
+    return Laid(weight, None, rows, columns, group=0, bits=16)
 
 
 def reference(x: torch.Tensor, weights: Int4Rows) -> torch.Tensor:
@@ -46,7 +66,8 @@ def multiply(x: torch.Tensor, weights: Laid) -> torch.Tensor:
     Sums are fp32 and rounded once. A token's result does not depend on the others. Needs a GPU.
     """
     tokens, columns = x.shape
-    if not (0 < tokens <= TOKENS) or x.dtype != torch.bfloat16 or not x.is_contiguous() or x.data_ptr() % 16:
+    addresses = x.data_ptr() | weights.words.data_ptr()
+    if not (0 < tokens <= TOKENS) or x.dtype != torch.bfloat16 or not x.is_contiguous() or addresses % 16:
         raise ValueError(
             f"one to {TOKENS} contiguous bf16 tokens, from an address that 16 divides, are multiplied at once, "
             f"not {tokens} of {x.dtype}"
@@ -54,16 +75,9 @@ def multiply(x: torch.Tensor, weights: Laid) -> torch.Tensor:
     if columns != weights.columns or x.device != weights.words.device or not x.is_cuda:
         raise ValueError(f"{weights.columns} columns on the weights' GPU were expected, not {columns} on {x.device}")
     y = x.new_empty(tokens, weights.rows)
-    chosen = plan(weights.rows, weights.columns)
-    parts, counters = _scratch_for(x.device)
-    tensors = (weights.words, weights.scale_pairs, x, y, parts, counters)
-    compiled.launch(
-        chosen,
-        weights.group,
-        weights.rows // TILE_ROWS // chosen.tiles,
-        tuple(tensor.data_ptr() for tensor in tensors),
-        (weights.rows, weights.columns, tokens),
-    )
+    tensors = (weights.words, weights.scale_pairs, x, y, *_scratch_for(x.device))
+    pointers = tuple(0 if tensor is None else tensor.data_ptr() for tensor in tensors)
+    compiled.launch(weights.compiled(), weights.plan, pointers, (weights.rows, columns, tokens))
     return y
 
 

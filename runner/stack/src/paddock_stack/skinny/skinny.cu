@@ -1,17 +1,18 @@
-// y[token, row] = sum over k of x[token, k] * w[row, k], for at most eight tokens, through int4 weights read once.
+// y[token, row] = sum over k of x[token, k] * w[row, k], for at most eight tokens, through weights read once.
 //
 // The weights are the A operand of mma.m16n8k16 (sixteen rows), the tokens its B operand (eight columns). A token's
 // column of a product is computed alike whatever stands in the others, so its sum does not depend on how many tokens
 // came along: a speculative step equals a plain one, bit for bit.
 //
-// Set at compile time: GROUP columns a scale (0: one scale a row), WARPS a block, TILES of sixteen rows a warp, DEPTH
-// reads in flight a warp. The warps of a block share a row's columns, and so do gridDim.y blocks; the last of these to
-// finish adds their parts in order. The order of a sum thus depends on WARPS and gridDim.y, both chosen from the shape.
-// Layouts: see layout.py. No header is included, so that NVRTC compiles this without a CUDA toolkit.
+// Set at compile time: BITS of a weight (4, or 16 for bf16), GROUP columns a scale (0: one scale a row), WARPS a block,
+// TILES of sixteen rows a warp, DEPTH reads in flight a warp. The warps of a block share a row's columns, and so do
+// gridDim.y blocks; the last of these to finish adds their parts in order. The order of a sum thus depends on WARPS and
+// gridDim.y, both chosen from the shape. How int4 weights lie: see layout.py; bf16 weights lie as torch keeps them. No
+// header is included, so that NVRTC compiles this without a CUDA toolkit.
 typedef unsigned int u32;
 typedef unsigned short u16;
 
-#define UNIT 64  // columns that a warp reads at a time: sixteen bytes, 32 weights, a lane
+#define UNIT 64  // columns that a warp reads at a time
 #if GROUP == 32
 #define SCALES 2  // of each row in a unit
 #define GROUPS(columns) ((columns) / 32)
@@ -31,6 +32,59 @@ __device__ __forceinline__ uint4 streamed(const uint4* at) {
   return v;
 }
 
+// c + the product of 16 x 16 weights with 16 x 8 activations.
+__device__ __forceinline__ float4 multiplied(u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1, float4 c) {
+  float4 d;
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%11,%12,%13};"
+      : "=f"(d.x), "=f"(d.y), "=f"(d.z), "=f"(d.w)
+      : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1), "f"(c.x), "f"(c.y), "f"(c.z), "f"(c.w));
+  return d;
+}
+
+__device__ __forceinline__ float4 zero() { return make_float4(0.f, 0.f, 0.f, 0.f); }
+
+struct Cursor {
+  const uint4* words;
+  const u32* scales;
+};
+
+#if BITS == 16
+
+// A lane holds, of rows g and g + 8 and of each half of a unit, the eight columns that it holds of a token as well.
+struct Weights {
+  uint4 low[TILES][2], high[TILES][2];
+};
+
+// Where a lane begins to read in `tile` at unit `first`.
+__device__ __forceinline__ Cursor cursor(const uint4* words, const u32* scales, long tile, int first, int units,
+                                         int lane) {
+  return {words + ((tile * 16 + (lane >> 2)) * units + first) * 8 + (lane & 3), scales};
+}
+
+__device__ __forceinline__ void fetch(Weights& into, Cursor& at, int unit, int units) {
+#pragma unroll
+  for (int r = 0; r < TILES; r++) {
+    const uint4 *low = at.words + (long)r * units * 128, *high = low + units * 64;
+    into.low[r][0] = streamed(low), into.high[r][0] = streamed(high);
+    into.low[r][1] = streamed(low + 4), into.high[r][1] = streamed(high + 4);
+  }
+  at.words += 8;
+}
+
+__device__ __forceinline__ void add_unit(float4* sum, const Weights& w, const uint4* x) {
+#pragma unroll
+  for (int r = 0; r < TILES; r++) {
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+      const uint4 low = w.low[r][half], high = w.high[r][half];
+      sum[r] = multiplied(low.x, high.x, low.y, high.y, x[half].x, x[half].y, sum[r]);
+      sum[r] = multiplied(low.z, high.z, low.w, high.w, x[half].z, x[half].w, sum[r]);
+    }
+  }
+}
+
+#else
+
 // Two of a word's eight weights as a pair of bf16: four bits or-ed under the exponent of 128 give 128 + n, and taking
 // 136 off gives the weight. Both steps are exact.
 __device__ __forceinline__ u32 pair(u32 word) {
@@ -40,17 +94,9 @@ __device__ __forceinline__ u32 pair(u32 word) {
   return v;
 }
 
-// c + the product of a word's 16 x 16 weights with 16 x 8 activations.
 __device__ __forceinline__ float4 multiplied(u32 word, u32 b0, u32 b1, float4 c) {
-  float4 d;
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%11,%12,%13};"
-      : "=f"(d.x), "=f"(d.y), "=f"(d.z), "=f"(d.w)
-      : "r"(pair(word)), "r"(pair(word >> 4)), "r"(pair(word >> 8)), "r"(pair(word >> 12)), "r"(b0), "r"(b1),
-        "f"(c.x), "f"(c.y), "f"(c.z), "f"(c.w));
-  return d;
+  return multiplied(pair(word), pair(word >> 4), pair(word >> 8), pair(word >> 12), b0, b1, c);
 }
-
-__device__ __forceinline__ float4 zero() { return make_float4(0.f, 0.f, 0.f, 0.f); }
 
 // The low half of `scales` is row g's scale, the high half row g + 8's, both bf16.
 __device__ __forceinline__ void add_scaled(float4& sum, float4 part, u32 scales) {
@@ -66,10 +112,15 @@ struct Weights {
   u32 scales[TILES][SCALES];
 };
 
-struct Cursor {
-  const uint4* words;
-  const u32* scales;
-};
+// Where a lane begins to read in `tile` at unit `first`.
+__device__ __forceinline__ Cursor cursor(const uint4* words, const u32* scales, long tile, int first, int units,
+                                         int lane) {
+  Cursor at = {words + (tile * units + first) * 32 + lane, scales + tile * GROUPS(units * UNIT) * 8 + (lane >> 2)};
+#if GROUP
+  at.scales += first * UNIT / GROUP * 8;
+#endif
+  return at;
+}
 
 __device__ __forceinline__ void fetch(Weights& into, Cursor& at, int unit, int units) {
 #pragma unroll
@@ -99,6 +150,8 @@ __device__ __forceinline__ void add_unit(float4* sum, const Weights& w, const ui
   }
 }
 
+#endif  // BITS
+
 __device__ __forceinline__ u16 rounded(float v) {
   u16 r;
   asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(r) : "f"(v));
@@ -112,10 +165,7 @@ skinny(const uint4* __restrict__ words, const u32* __restrict__ scales, const u1
   const int units = columns / UNIT, slices = WARPS * gridDim.y, slice = blockIdx.y * WARPS + warp;
   const int first = units * slice / slices, last = units * (slice + 1) / slices;
   const long tile = (long)blockIdx.x * TILES;
-  Cursor at = {words + (tile * units + first) * 32 + lane, scales + tile * GROUPS(columns) * 8 + g};
-#if GROUP
-  at.scales += first * UNIT / GROUP * 8;
-#endif
+  Cursor at = cursor(words, scales, tile, first, units, lane);
   const bool live = g < tokens;
   const u16* xs = x + (live ? (long)g * columns : 0) + 8 * t + (long)first * UNIT;
   float4 sum[TILES];

@@ -12,9 +12,10 @@ def text() -> bytes:
     return files("paddock_stack.skinny").joinpath("skinny.cu").read_bytes()
 
 
-def options(group: int, plan: Plan, capability: tuple[int, int]) -> list[bytes]:
-    """Return the compiler's options for scales of `group` columns (0: one a row) and a compute capability (9, 0)."""
+def options(bits: int, group: int, plan: Plan, capability: tuple[int, int]) -> list[bytes]:
+    """Return the compiler's options for weights of `bits`, scales of `group` columns (0: one a row) and a compute
+    capability, (9, 0) say."""
     major, minor = capability
-    settings = {"GROUP": group, "WARPS": plan.warps, "TILES": plan.tiles, "DEPTH": plan.depth}
+    settings = {"BITS": bits, "GROUP": group, "WARPS": plan.warps, "TILES": plan.tiles, "DEPTH": plan.depth}
     defines = [f"-D{name}={value}".encode() for name, value in settings.items()]
     return [f"--gpu-architecture=sm_{major}{minor}".encode(), *defines]
