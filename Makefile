@@ -15,7 +15,7 @@ test: test-packages server-env old-clients kernel-tools lint ## set up what the 
 	@$(BIN)/pytest -m "not long and not alone" -n 2 --dist loadscope
 	@$(BIN)/pytest -m "alone and not long"
 
-test-long: test-packages server-env old-clients ## fault loops; prints and dates its results
+test-long: test-packages server-env old-clients kernel-tools ## fault loops; prints and dates its results
 	@$(BIN)/pytest -m long --no-header --durations=0 -rA | tee "docs/long-tests/$$(date -u +%Y-%m-%d).txt"
 
 lint: setup

@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlmodel import Session, col, select
+from sqlmodel import Session, col, func, select
 
 from agents.names import is_user_name
 from agents.roles import Role
 from agents.rows import UserRow
 from storage.errors import Invalid, NotFound
+from storage.local import upserts
 
 
 class BadUserName(Invalid):
@@ -31,7 +32,8 @@ def add(session: Session, name: str, *, role: Role = Role.PERSON, now: datetime)
     """
     if not is_user_name(name):
         raise BadUserName(f"{name!r:.80} can't be a user name: 1 to 34 of a-z, 0-9 and hyphens, and not reserved.")
-    user = session.get(UserRow, name) or UserRow(name=name, created_at=now)
+    upserts.insert_new(session, UserRow, [{"name": name, "role": role, "created_at": now}])
+    user = session.get_one(UserRow, name, with_for_update=True)  # somebody else may be adding the same person
     user.role = user.role if Role(user.role).at_least(role) else role
     session.add(user)
     session.flush()
@@ -63,6 +65,16 @@ def get_open(session: Session, name: str) -> UserRow:
     if user is None or user.role == Role.VISITOR:
         raise _not_found(name)
     return user
+
+
+def page_of(session: Session, *, after: str, limit: int) -> Sequence[UserRow]:
+    """List the next accounts after a name, by name."""
+    return session.exec(select(UserRow).where(UserRow.name > after).order_by(col(UserRow.name)).limit(limit)).all()
+
+
+def count(session: Session) -> int:
+    """Count the accounts."""
+    return session.exec(select(func.count()).select_from(UserRow)).one()
 
 
 def everybody(session: Session) -> Sequence[UserRow]:

@@ -40,7 +40,10 @@ class AuditPage:
 def record(
     session: Session, *, caller: Caller | None, action: str, target: str, now: datetime, origin: str = ""
 ) -> None:
-    """Note a write of `caller`, or of somebody without a token; `origin` is the address it came from."""
+    """Note a write of `caller`, or of somebody without a token.
+
+    `origin` is the address it came from, or for a command of the operator's `shell:` and its machine's user.
+    """
     actor = caller.user if caller else ""
     session.add(AuditRow(at=now, actor=actor, proof=proof_of(caller), origin=origin, action=action, target=target))
 

@@ -1,8 +1,10 @@
 """Who is here: look-ups over registrations and people."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlmodel import Session, col, select
+from sqlalchemy import ColumnElement
+from sqlmodel import Session, col, func, select
 
 from agents.names import user_of
 from agents.ownership import NotRegistered, get_agent
@@ -10,6 +12,8 @@ from agents.registrations import FOLDER
 from agents.rows import AgentRow, UserRow
 from agents.sources import MAX_BYTES
 from storage.site import Site
+
+_AT_ONCE = 50
 
 
 @dataclass(frozen=True)
@@ -26,25 +30,51 @@ class AgentQuery:
 
 @dataclass(frozen=True)
 class AgentPage:
-    """Registrations found: `count` of all, `matched` after the filters."""
+    """Registrations found: the ids of this page, `count` of all, `matched` after the filters."""
 
     count: int
     matched: int
-    rows: list[AgentRow]
+    ids: list[str]
 
 
 def find_agents(session: Session, query: AgentQuery) -> AgentPage:
-    """List registrations by id."""
-    everyone = list(session.exec(select(AgentRow).order_by(col(AgentRow.agent_id))))
-    found = [row for row in everyone if _matches(row, query)]
-    ordered = found[::-1] if query.descending else found
-    return AgentPage(len(everyone), len(found), ordered[: query.limit] if query.limit > 0 else ordered)
+    """List registrations by id. What they say is read a few at a time, and only where `q` looks for text in it."""
+    equal = ((AgentRow.hf_user, query.hf_user), (AgentRow.model, query.model), (AgentRow.harness, query.harness))
+    here = [col(column) == value for column, value in equal if value is not None]
+    agent_id = col(AgentRow.agent_id)
+    order = agent_id.desc() if query.descending else agent_id.asc()
+    limit = query.limit if query.limit > 0 else None
+    count = _count(session, [])
+    if query.q:
+        found = _saying(session, query.q, here, order)
+        return AgentPage(count, len(found), found[:limit])
+    ids = session.exec(select(AgentRow.agent_id).where(*here).order_by(order).limit(limit))
+    return AgentPage(count, _count(session, here), list(ids))
 
 
-def _matches(row: AgentRow, query: AgentQuery) -> bool:
-    wanted = ((query.hf_user, row.hf_user), (query.model, row.model), (query.harness, row.harness))
-    text = "\n".join([row.agent_id, row.hf_user, row.model, row.harness, *row.tools, row.bio])
-    return all(asked in (None, has) for asked, has in wanted) and query.q.casefold() in text.casefold()
+def page_of_ids(session: Session, *, after: str, limit: int) -> list[str]:
+    """List the next ids after one, by name."""
+    behind = select(AgentRow.agent_id).where(AgentRow.agent_id > after).order_by(AgentRow.agent_id)
+    return list(session.exec(behind.limit(limit)))
+
+
+def count_agents(session: Session, *, after: str = "") -> int:
+    """Count the registered agents whose id comes after one."""
+    return _count(session, [col(AgentRow.agent_id) > after])
+
+
+def _count(session: Session, here: Sequence[ColumnElement[bool]]) -> int:
+    return session.exec(select(func.count()).select_from(AgentRow).where(*here)).one()
+
+
+def _saying(session: Session, q: str, here: Sequence[ColumnElement[bool]], order: ColumnElement[str]) -> list[str]:
+    """List those whose registration holds a text, in any case."""
+    rows = session.exec(select(AgentRow).where(*here).order_by(order).execution_options(yield_per=_AT_ONCE))
+    return [row.agent_id for row in rows if q.casefold() in _said(row).casefold()]
+
+
+def _said(row: AgentRow) -> str:
+    return "\n".join([row.agent_id, row.hf_user, row.model, row.harness, *row.tools, row.bio])
 
 
 def raw_files(site: Site, session: Session) -> list[dict[str, str]]:

@@ -15,6 +15,7 @@ from agents.backends import counting
 from agents.limits import Window, clear, level
 from storage import quota_meter
 from storage.challenge import Limits
+from storage.database import hold
 from storage.errors import Invalid
 from storage.quota_limits import agent_subject, byte_limits, default_byte_limits, limit_of, user_subject
 from storage.quota_rows import QuotaChangeRow, SetLimitRow
@@ -127,7 +128,7 @@ def set_limit(
     Raises:
         ReasonMissing: no reason came.
     """
-    before = kind.limit(session)
+    before = _held_limit(session, kind)
     session.merge(SetLimitRow(subject=kind.subject, budget=kind.name, most=most))
     return _note(session, kind, Action.SET, before, most, actor=actor, reason=reason, now=now)
 
@@ -163,10 +164,16 @@ def changes(session: Session, subjects: Iterable[str], *, limit: int = 50) -> li
 def _to_default(
     session: Session, kind: Kind, action: Action, *, actor: str, reason: str, now: datetime
 ) -> QuotaChangeRow:
-    before, row = kind.limit(session), session.get(SetLimitRow, (kind.subject, kind.name))
+    before, row = _held_limit(session, kind), session.get(SetLimitRow, (kind.subject, kind.name))
     if row is not None:
         session.delete(row)
     return _note(session, kind, action, before, kind.default, actor=actor, reason=reason, now=now)
+
+
+def _held_limit(session: Session, kind: Kind) -> int | None:
+    """Read the limit in force when nobody else can set it any more: the trail names what was there before."""
+    hold(session, [f"limit:{kind.name}:{kind.subject}"])
+    return kind.limit(session)
 
 
 def _note(

@@ -5,6 +5,7 @@ The record is `agents/{id}.md` in the central bucket; its body is the agent's bi
 """
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -24,6 +25,9 @@ from storage.site import Site
 
 FOLDER = "agents"
 HANDSHAKE = ".bucket-sync-handshake"
+
+Admit = Callable[[Caller, str], None]
+"""Refuses, by raising, that a caller writes the registration at a path of the central bucket."""
 
 
 class AgentIdTaken(Conflict):
@@ -57,8 +61,12 @@ class Registered:
         return f"{self.row.agent_id}.md"
 
 
-def register(site: Site, session: Session, token: str | None, application: Application) -> Registered:
+def register(
+    site: Site, session: Session, token: str | None, application: Application, *, admit: Admit = lambda *_: None
+) -> Registered:
     """Register an agent, or with `force` update it, once every check has passed in the contract's order.
+
+    `admit` is asked last, before a byte is stored; what it raises goes through.
 
     Raises:
         InvalidPath, RateLimited, BucketMissing, Unauthorized, BucketNotOwned, IdentityMismatch, AgentIdTaken:
@@ -81,6 +89,7 @@ def register(site: Site, session: Session, token: str | None, application: Appli
     joined = known.joined if known else now.strftime("%Y-%m-%d %H:%M UTC")
     data = _stored_form(application, bucket, joined, bio)
     path = f"{FOLDER}/{agent_id}.md"
+    admit(caller, path)
     site.buckets(session).apply(site.central, [Put(path, data, "text/markdown; charset=utf-8")])
     row = index_agent(session, path, data)
     assert row is not None, "the path was built from an agent id"

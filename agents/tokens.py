@@ -111,6 +111,7 @@ def rotate(session: Session, row: TokenRow, *, secret: bytes, now: datetime) -> 
     Raises:
         TokenNotFound: the old one isn't valid any more. Nothing was made.
     """
+    session.refresh(row, with_for_update=True)  # of two who rotate it at once, one finds it revoked
     if not is_valid(row, now):
         raise TokenNotFound("That token is expired or revoked.", hint="Make a new one.")
     end(session, row, now=now)

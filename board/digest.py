@@ -38,7 +38,7 @@ def digest(site: Site, session: Session, *, reader: str | None = None, since: da
     return {
         "agents": _agents(session),
         "taskforces": {"count": taskforces.count, "newest": taskforces.items},
-        "leaderboard": board.to_json()["rows"],
+        "leaderboard": leaderboard.told(session, board)["rows"],
         "recent_messages": [to_record(row) for row in messages.rows],
         "recent_results": results.to_records(session, posted.rows),
         "inbox": _inbox(session, reader, since) if reader else None,
@@ -48,7 +48,7 @@ def digest(site: Site, session: Session, *, reader: str | None = None, since: da
 
 
 def _recent(session: Session, folder: Folder, since: datetime | None, *, limit: int) -> Page:
-    return page(session, folder, ListQuery(since=since, limit=limit), expand_limit=limit)
+    return page(session, folder, ListQuery(since=since, limit=limit, expand=True), expand_limit=limit)
 
 
 def _agents(session: Session) -> Record:

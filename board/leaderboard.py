@@ -14,14 +14,16 @@ from datetime import datetime
 from sqlmodel import Session, select
 
 from agents.rows import AgentRow
+from board.attribution import Level
 from board.leaderboard_query import SHOWN_STATES, Query
 from board.ranking import Entry, Placed, Range, rank
+from board.results import proofs_of
 from board.rows import ResultRow
 from board.verdicts import State
 from storage.challenge import Challenge
 from storage.clock import to_iso_ms
 
-__all__ = ["Leaderboard", "Query", "Row", "build", "guard_of", "score_of", "show"]
+__all__ = ["Leaderboard", "Query", "Row", "build", "guard_of", "score_of", "show", "told"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,8 +95,15 @@ class Leaderboard:
 
 def show(session: Session, challenge: Challenge, query: Query, *, now: datetime) -> Leaderboard:
     """Read every indexed result and build the board that `query` asks for."""
-    users = {row.agent_id: row.hf_user for row in session.exec(select(AgentRow))}
+    users = dict(session.exec(select(AgentRow.agent_id, AgentRow.hf_user)).all())
     return build(session.exec(select(ResultRow)).all(), users, challenge, query, now=now)
+
+
+def told(session: Session, board: Leaderboard) -> dict[str, object]:
+    """Give the board as the wire has it, with what stands behind the author of each row."""
+    proofs = proofs_of(session, [row.filename for row in board.rows])
+    rows = [row.to_json(board.score_field) | {"proof": proofs.get(row.filename, Level.NONE)} for row in board.rows]
+    return {**board.to_json(), "rows": rows}
 
 
 def build(

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement
+from sqlalchemy.orm import Mapped, load_only
 from sqlmodel import Session, and_, col, func, select
 
 from agents.names import check_form
@@ -18,6 +19,8 @@ from storage.clock import from_stamp
 from storage.errors import InvalidQuery
 
 DEFAULT_LIMIT = 10
+_SOUGHT_CHARS = 5000
+"""SQLite compares with at most 50,000 bytes: each of these may fold to three letters and take six."""
 _COMPACT = re.compile(r"[0-9]{8}(-[0-9]{6}(-[0-9]{3})?)?", re.ASCII)
 _ISO = re.compile(r"[0-9]{4}-?[0-9]{2}-?[0-9]{2}([T ].*)?", re.ASCII)
 _UNESCAPED_PLUS = re.compile(r"(?<=[0-9][T ])([0-9:.]{2,}) (?=[0-9]{2}(:?[0-9]{2})?$)", re.ASCII)
@@ -45,7 +48,10 @@ class ListQuery:
 
 @dataclass(frozen=True)
 class Page:
-    """An answer: `count` records in the folder, `matched` by the filters, this page's rows, where it goes on."""
+    """An answer: `count` records in the folder, `matched` by the filters, this page's rows, where it goes on.
+
+    Without `expand` the rows are names: whoever looks at more of one asks the database once for each.
+    """
 
     count: int
     matched: int
@@ -126,7 +132,7 @@ def page(session: Session, folder: Folder, query: ListQuery, *, expand_limit: in
     limit = query.limit if query.limit > 0 else None
     if query.expand:
         limit = min(limit or expand_limit, expand_limit)
-    rows = _rows(session, [*filters, *_cursors(query)], limit, descending=query.descending)
+    rows = _rows(session, [*filters, *_cursors(query)], limit, query)
     is_more = limit is not None and len(rows) > limit
     shown = rows[:limit]
     return Page(
@@ -139,11 +145,13 @@ def page(session: Session, folder: Folder, query: ListQuery, *, expand_limit: in
 
 
 def _rows(
-    session: Session, conditions: Sequence[ColumnElement[bool]], limit: int | None, *, descending: bool
+    session: Session, conditions: Sequence[ColumnElement[bool]], limit: int | None, query: ListQuery
 ) -> list[PostRow]:
-    """One row more than `limit`, so that the caller sees whether there are more."""
+    """One row more than `limit`, so that the caller sees whether there are more; without `expand` no texts are read."""
     name = col(PostRow.filename)
-    asked = select(PostRow).where(and_(*conditions)).order_by(name.desc() if descending else name.asc())
+    asked = select(PostRow).where(and_(*conditions)).order_by(name.desc() if query.descending else name.asc())
+    if not query.expand:
+        asked = asked.options(load_only(name))  # type: ignore[arg-type]  # SQLModel hides what it is
     return list(session.exec(asked.limit(limit + 1) if limit is not None else asked))
 
 
@@ -159,8 +167,19 @@ def _filters(query: ListQuery) -> list[ColumnElement[bool]]:
     if query.until:
         found.append(col(PostRow.posted_at) <= query.until)
     if query.q:
-        found.append(col(PostRow.haystack).contains(query.q.casefold(), autoescape=True))
+        found.append(says(col(PostRow.haystack), query.q))
     return found
+
+
+def says(haystack: Mapped[str], q: str) -> ColumnElement[bool]:
+    """Ask whether a folded text holds another, in any case.
+
+    Raises:
+        InvalidQuery: it is longer than what is looked for.
+    """
+    if not (len(q) <= _SOUGHT_CHARS):
+        raise InvalidQuery(f"q has {len(q)} characters; texts of at most {_SOUGHT_CHARS} are looked for.")
+    return haystack.contains(q.casefold(), autoescape=True)
 
 
 def _cursors(query: ListQuery) -> list[ColumnElement[bool]]:

@@ -21,7 +21,7 @@ from storage.frontmatter import Document
 TITLE_LENGTH = 120
 MAX_CHARS = 200_000
 """How much of one text is rendered; what is over it is not shown at all."""
-_TITLE_CHARS = 4000
+_TITLE_CHARS = 1_000
 """How far into a body its title is looked for: lists show many titles."""
 
 _TEXT_TAGS = ("p", "br", "hr", "h2", "h3", "h4", "h5", "h6", "strong", "em", "s", "code", "pre", "blockquote", "span")

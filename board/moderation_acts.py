@@ -4,29 +4,26 @@ The text leaves every place that a reader can reach: the record's file and its i
 the rows follow, and the original lies in the private audit bucket. Replies stay where they are.
 """
 
-from datetime import timedelta
-
-from sqlmodel import Session, col, func, select
+from sqlmodel import Session, select
 
 from agents.names import SERVER_HANDLES
 from agents.ownership import check_handle_owner
 from agents.roles import NotOrganizer
 from agents.tokens import Caller
-from board import events, results
+from board import results
 from board.changes import take_turn
 from board.messages import get_message
-from board.moderation import FOLDER, Action, Entry, State, index_entry, to_bytes
+from board.moderation import Action, State
+from board.moderation_log import enter, withheld, withhold
 from board.promotion import CONTENT_TYPE
-from board.records import BROADCASTS, EVERYBODY, IMPORTED, INBOX, RESULTS, parse_name, reindex_file
+from board.records import BROADCASTS, EVERYBODY, IMPORTED, INBOX, MESSAGES, RESULTS, reindex_file
 from board.rows import InboxRow, ModerationRow, PostRow
 from board.tombstones import entomb
-from storage.buckets import Copy, Put
-from storage.clock import to_stamp
+from storage.buckets import Put
 from storage.errors import Conflict, Forbidden
 from storage.frontmatter import parse_bytes
 from storage.site import Site
 
-_WITHHELD = "withheld"
 _MAX_BYTES = 4_000_000
 
 
@@ -90,14 +87,23 @@ def unhide(site: Site, session: Session, caller: Caller, filename: str, reason: 
     post = _as_organizer(session, caller, filename, folder)
     if post.state != State.HIDDEN:
         raise NotHidden("This record isn't hidden.", hint="What its author retracted stays retracted.")
-    original = site.buckets(session).read(site.audit, f"{_WITHHELD}/{_path(post)}", max_bytes=_MAX_BYTES)
+    original = site.buckets(session).read(site.audit, withheld(_path(post)), max_bytes=_MAX_BYTES)
     _replace(site, session, post, original)
-    return _log(site, session, post, Action.UNHIDE, by=caller.handle, reason=reason)
+    return enter(site, session, _path(post), Action.UNHIDE, by=caller.handle, reason=reason, thread=post.thread)
+
+
+def check_moderates(caller: Caller) -> None:
+    """Make sure that the caller may hide what others wrote.
+
+    Raises:
+        NotOrganizer: they may not.
+    """
+    if not caller.is_organizer:
+        raise NotOrganizer("Only an organizer can hide posts or bring them back.", hint=f"You are {caller.handle}.")
 
 
 def _as_organizer(session: Session, caller: Caller, filename: str, folder: str) -> PostRow:
-    if not caller.is_organizer:
-        raise NotOrganizer("Only an organizer can hide posts or bring them back.", hint=f"You are {caller.handle}.")
+    check_moderates(caller)
     return _current(session, filename, folder)
 
 
@@ -115,35 +121,23 @@ def _current(session: Session, filename: str, folder: str) -> PostRow:
 def _withdraw(site: Site, session: Session, post: PostRow, action: Action, *, by: str, reason: str) -> ModerationRow:
     store, path = site.buckets(session), _path(post)
     if not post.state:
-        store.apply(site.audit, [Copy(f"{_WITHHELD}/{path}", site.central, path)])
+        withhold(site, session, path)
     stored = parse_bytes(store.read(site.central, path, max_bytes=_MAX_BYTES))
     line = " ".join(reason.split())
     _replace(site, session, post, entomb(stored, action.leaves, line, fields=site.challenge.required_fields))
-    return _log(site, session, post, action, by=by, reason=line)
+    return enter(site, session, path, action, by=by, reason=line, thread=post.thread)
 
 
 def _replace(site: Site, session: Session, post: PostRow, data: bytes) -> None:
     """Put `data` in the place of a record: its file, every copy of it, its rows."""
     handles = session.exec(select(InboxRow.handle).where(InboxRow.filename == post.filename)).all()
     folders = [BROADCASTS if handle == EVERYBODY else f"{INBOX}/{handle}" for handle in handles]
-    copies = [f"{folder}/{post.filename}" for folder in folders] if post.folder != RESULTS else []
+    copies = [f"{folder}/{post.filename}" for folder in folders] if post.folder == MESSAGES else []
     puts = [Put(path, data, CONTENT_TYPE) for path in (_path(post), *copies)]
     site.buckets(session).apply(site.central, puts)
     reindex_file(session, post, data)
     if post.folder == RESULTS:
         results.refresh(site, session, post.filename)
-
-
-def _log(site: Site, session: Session, post: PostRow, action: Action, *, by: str, reason: str) -> ModerationRow:
-    newest = session.exec(select(func.max(col(ModerationRow.filename)))).one()
-    last = parse_name(newest) if newest else None
-    now = site.clock()
-    at = max(now, last.latest_at + timedelta(milliseconds=1)) if last else now
-    path, data = f"{FOLDER}/{to_stamp(at)}_{by}.md", to_bytes(Entry(action, _path(post), by, at, reason))
-    site.buckets(session).apply(site.central, [Put(path, data, CONTENT_TYPE)])
-    told = {"action": action.value, "filename": post.filename, "folder": post.folder, "thread": post.thread, "by": by}
-    events.record(session, events.Kind.MODERATION, told, now=now)
-    return index_entry(session, path, data)
 
 
 def _path(post: PostRow) -> str:

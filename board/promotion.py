@@ -134,17 +134,34 @@ def publish(
         _check_new(session, folder, dedup)
         spend_promotion(site, session, dedup[0])
     at = next_stamp_at(session, site.clock())
-    server = _server_keys(at, handle, via, dedup) | ({"broadcast": True} if broadcast else {})
-    data = stored_form(server | ({"proof": proof} if proof else {}), frontmatter, body)
+    if dedup:
+        _check_new(session, folder, dedup)  # again: the same call may have been under way before our turn
+    more: dict[str, Value] = {**({"broadcast": True} if broadcast else {}), **({"proof": proof} if proof else {})}
+    data = stored_form(_server_keys(at, handle, via, dedup) | more, frontmatter, body)
     filename = f"{to_stamp(at)}_{handle}.md"
-    folders = [folder, *([BROADCASTS] if broadcast else []), *(f"{INBOX}/{name}" for name in inbox)]
-    paths = [f"{name}/{filename}" for name in folders]
+    copies = [*([BROADCASTS] if broadcast else []), *(f"{INBOX}/{name}" for name in inbox)]
+    row = _write(site, session, [f"{name}/{filename}" for name in (folder, *copies)], data)
+    _announce(session, row, now=site.clock())
+    return Published(filename, f"{folder}/{filename}", row)
+
+
+def _write(site: Site, session: Session, paths: Sequence[str], data: bytes) -> PostRow:
+    """Store a record at its own path, the first, and as copies, with their rows; return its own."""
     site.buckets(session).apply(site.central, [Put(path, data, CONTENT_TYPE) for path in paths])
-    rows = [index_file(session, path, data) for path in paths]
-    assert rows[0] is not None, f"{folder} is not a folder of records"
-    told = {"filename": filename, "folder": folder, "agent": handle, "via": via, "thread": rows[0].thread}
-    events.record(session, _EVENTS.get(folder, events.Kind.NOTE), told, now=site.clock())
-    return Published(filename, paths[0], rows[0])
+    row, *_ = [index_file(session, path, data) for path in paths]
+    assert row is not None, f"{paths[0]} is not a record's place"
+    return row
+
+
+def _announce(session: Session, row: PostRow, *, now: datetime) -> None:
+    told = {
+        "filename": row.filename,
+        "folder": row.folder,
+        "agent": row.agent,
+        "via": row.via,
+        "thread": row.thread,
+    }
+    events.record(session, _EVENTS.get(row.folder, events.Kind.NOTE), told, now=now)
 
 
 def type_of(kind: object, *, default: str) -> str:

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from sqlalchemy import ColumnElement
-from sqlmodel import Session, col, func, select
+from sqlmodel import Session, col, delete, func, select
 
 from agents.ownership import check_handle_owner
 from agents.tokens import Caller
@@ -11,6 +11,7 @@ from board.inbox import inbox_of
 from board.messages import MessageNotFound
 from board.records import MESSAGES
 from board.rows import PostRow, ReadMarkRow
+from storage.local import upserts
 
 
 def mark(session: Session, caller: Caller, handle: str, read_to: str | None, *, now: datetime) -> None:
@@ -21,24 +22,18 @@ def mark(session: Session, caller: Caller, handle: str, read_to: str | None, *, 
         MessageNotFound: there is no such message.
     """
     check_handle_owner(session, caller, handle)
-    row = session.get(ReadMarkRow, handle)
     if read_to is None:
-        if row:
-            session.delete(row)
+        session.exec(delete(ReadMarkRow).where(col(ReadMarkRow.handle) == handle))
         return
     named = select(PostRow.id).where(PostRow.folder == MESSAGES, PostRow.filename == read_to)
     if session.exec(named).first() is None:
         raise MessageNotFound(f"There is no message {read_to!r:.100}.")
-    row = row or ReadMarkRow(handle=handle, read_to=read_to, at=now)
-    row.read_to, row.at = read_to, now
-    session.add(row)
-    session.flush()
+    upserts.put(session, ReadMarkRow, [{"handle": handle, "read_to": read_to, "at": now}], key=("handle",))
 
 
 def read_to(session: Session, handle: str) -> str | None:
     """Tell the newest message that `handle` has read; None if it never said."""
-    row = session.get(ReadMarkRow, handle)
-    return row.read_to if row else None
+    return session.exec(select(ReadMarkRow.read_to).where(ReadMarkRow.handle == handle)).first()
 
 
 def unread(session: Session, handle: str) -> ColumnElement[bool]:

@@ -64,6 +64,16 @@ def parse_name(filename: str) -> RecordName | None:
     return RecordName(filename, match["handle"], at, at + spread)
 
 
+def is_record(path: str) -> bool:
+    """Tell whether a path of the central bucket is a record's own: of a message, a result or a taskforce's note."""
+    folder, _, filename = path.rpartition("/")
+    return parse_name(filename) is not None and _holds_records(folder)
+
+
+def _holds_records(folder: str) -> bool:
+    return folder in (MESSAGES, RESULTS) or _NOTES.fullmatch(folder) is not None
+
+
 def ref_names(value: Value) -> list[str]:
     """List the file names in a `refs` value: one name, comma or space separated, or a list; no duplicates."""
     items = value if isinstance(value, list) else [value]
@@ -89,7 +99,7 @@ def index_file(session: Session, path: str, data: bytes) -> PostRow | None:
         handle = EVERYBODY if folder == BROADCASTS else folder.removeprefix(f"{INBOX}/")
         session.add(InboxRow(handle=handle, filename=filename))
         return None
-    if folder not in (MESSAGES, RESULTS) and not _NOTES.fullmatch(folder):
+    if not _holds_records(folder):
         return None
     return _index_post(session, folder, name, data)
 

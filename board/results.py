@@ -6,6 +6,7 @@ from sqlmodel import Session, col, select
 
 from agents.tokens import Caller
 from board import claims, events, outcomes, submissions, verdicts, verification_status
+from board.attribution import Level, level_of
 from board.changes import take_turn
 from board.claims import Status
 from board.listing import Folder, Record, in_folder
@@ -18,6 +19,9 @@ from storage.buckets import Put
 from storage.errors import NotFound
 from storage.paths import Source
 from storage.site import Site
+
+_AT_ONCE = 1000
+"""How many names one statement holds."""
 
 
 class ResultNotFound(NotFound):
@@ -77,6 +81,16 @@ def _standing(row: ResultRow | None) -> Record:
     if row is None:
         return {"verification": State.PENDING.value, "reason": ""}
     return {"verification": State(row.verification).shown.value, "reason": row.reason}
+
+
+def proofs_of(session: Session, filenames: Sequence[str]) -> dict[str, Level]:
+    """Say what stands behind the author of each of some results."""
+    found: dict[str, Level] = {}
+    for start in range(0, len(filenames), _AT_ONCE):
+        named = col(PostRow.filename).in_(filenames[start : start + _AT_ONCE])
+        asked = select(PostRow.filename, PostRow.frontmatter).where(PostRow.folder == RESULTS, named)
+        found |= {filename: level_of(head) for filename, head in session.exec(asked)}
+    return found
 
 
 def get_row(session: Session, filename: str) -> ResultRow:

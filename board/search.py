@@ -7,19 +7,22 @@ from html import escape
 from sqlmodel import Session, col, select
 
 from agents.rows import AgentRow
+from board.attribution import Level, level_of
 from board.listing import Record
 from board.markdown import title_of
 from board.records import MESSAGES, RESULTS
 from board.rows import PostRow
 from board.search_engines import engine_of
 from board.search_index import Kind
-from board.search_terms import Phrase, matches, normalised, phrases_of, words_of
+from board.search_terms import Phrase, letters_of, matches, normalised, phrases_of, words_of
 from storage.errors import InvalidQuery
 from storage.frontmatter import Document
 
 MAX_PAGE = 50
-_READ_CHARS = 5_000
-"""How far into a text its snippet is looked for: a page has fifty, and hostile text costs 25 µs a character."""
+_READ_CHARS = 600
+"""How much of a text is read for its snippet: a page has fifty, and hostile text costs 25 µs a character."""
+_SOUGHT_CHARS = 50_000
+"""How far into a text the place to read is looked for, by plain comparison, which costs 1 ns a character."""
 _AROUND = 100
 
 
@@ -33,11 +36,12 @@ class Piece:
 
 @dataclass(frozen=True)
 class Hit:
-    """One thing found; `name` is a file name or an agent's id."""
+    """One thing found; `name` is a file name or an agent's id. `proof` is what stands behind a record's author."""
 
     kind: Kind
     name: str
     agent: str
+    proof: Level | None
     title: str
     snippet: tuple[Piece, ...]
 
@@ -50,6 +54,7 @@ class Hit:
             "kind": self.kind.value,
             "name": self.name,
             "agent": self.agent,
+            "proof": self.proof,
             "title": self.title,
             "snippet": "".join(piece.text for piece in self.snippet),
             "snippet_html": "".join(marked),
@@ -92,7 +97,7 @@ def _hit(session: Session, kind: Kind, name: str, phrases: Sequence[Phrase]) -> 
     if kind is Kind.AGENTS:
         agent = session.get(AgentRow, name)
         about = "\n".join([agent.model, agent.harness, agent.bio]) if agent else ""
-        return Hit(kind, name, name, name, _snippet(about, phrases)) if agent else None
+        return Hit(kind, name, name, None, name, _snippet(about, phrases)) if agent else None
     folder = RESULTS if kind is Kind.RESULTS else MESSAGES
     row = session.exec(select(PostRow).where(col(PostRow.folder) == folder, col(PostRow.filename) == name)).first()
     if row is None:
@@ -100,22 +105,35 @@ def _hit(session: Session, kind: Kind, name: str, phrases: Sequence[Phrase]) -> 
     method = row.frontmatter.get("method") if kind is Kind.RESULTS else None
     head = {"title": method} if isinstance(method, str) and method else dict(row.frontmatter)
     title = title_of(Document(head, row.body))  # type: ignore[arg-type]  # a column of JSON values
-    return Hit(kind, name, row.agent, title, _snippet(row.body, phrases))
+    return Hit(kind, name, row.agent, level_of(row.frontmatter), title, _snippet(row.body, phrases))
 
 
 def _snippet(body: str, phrases: Sequence[Phrase]) -> tuple[Piece, ...]:
     """Cut the text around its first hit, or its beginning where the hit is elsewhere."""
-    text = normalised(body[:_READ_CHARS])
-    words = list(words_of(text))
-    spans = sorted(
-        (words[at].start, words[at + len(phrase.words) - 1].end) for phrase in phrases for at in matches(words, phrase)
-    )
+    begin = _place(body, phrases)
+    text = normalised(body[begin : begin + _READ_CHARS])
+    spans = _spans(text, phrases)
     start = max(0, spans[0][0] - _AROUND) if spans else 0
     end = start + 2 * _AROUND + 40
-    pieces, at = [Piece("…", False)] if start else [], start
+    is_cut_before, is_cut_behind = begin + start > 0, end < len(text) or begin + _READ_CHARS < len(body)
+    pieces, at = [Piece("…", False)] if is_cut_before else [], start
     for low, high in spans:
         if at <= low < end:
             pieces += [Piece(text[at:low], False), Piece(text[low : min(high, end)], True)]
             at = min(high, end)
-    pieces += [Piece(text[at:end], False), *([Piece("…", False)] if end < len(text) else [])]
+    pieces += [Piece(text[at:end], False), *([Piece("…", False)] if is_cut_behind else [])]
     return tuple(piece for piece in pieces if piece.text)
+
+
+def _place(body: str, phrases: Sequence[Phrase]) -> int:
+    """Guess where to read: shortly before the first letters that look like a phrase's, or at the beginning."""
+    folded = body[:_SOUGHT_CHARS].lower()
+    found = (folded.find(letters_of(phrase.words[0])) for phrase in phrases)
+    return max(0, min((at for at in found if at >= 0), default=0) - _AROUND)
+
+
+def _spans(text: str, phrases: Sequence[Phrase]) -> list[tuple[int, int]]:
+    """List where the phrases stand in a text, in order."""
+    words = list(words_of(text))
+    hits = ((words[at], words[at + len(phrase.words) - 1]) for phrase in phrases for at in matches(words, phrase))
+    return sorted((first.start, last.end) for first, last in hits)

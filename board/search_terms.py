@@ -77,11 +77,13 @@ def phrases_of(query: str) -> list[Phrase]:
 
 def matches(words: Sequence[Word], phrase: Phrase) -> Iterator[int]:
     """Yield each index in `words` where `phrase` begins."""
-    length = len(phrase.words)
-    for at in range(len(words) - length + 1):
-        if all(word.spelled == asked for word, asked in zip(words[at : at + length - 1], phrase.words, strict=False)):
-            last, asked = words[at + length - 1].spelled, phrase.words[-1]
-            if last == asked or (phrase.is_prefix and last.startswith(asked)):
+    *before, ending = phrase.words
+    for at in range(len(words) - len(before)):
+        if before and words[at].spelled != before[0]:
+            continue
+        if all(word.spelled == asked for word, asked in zip(words[at : at + len(before)], before, strict=True)):
+            last = words[at + len(before)].spelled
+            if last == ending or (phrase.is_prefix and last.startswith(ending)):
                 yield at
 
 
@@ -95,6 +97,14 @@ def _phrase(text: str, *, is_exact: bool) -> Phrase:
 def _folded(letters: str) -> str:
     apart = unicodedata.normalize("NFKD", letters.casefold())
     return "".join(char for char in apart if not unicodedata.combining(char)).casefold()[:_MAX_LETTERS]
+
+
+def letters_of(spelled: str) -> str:
+    """Read a word's folded letters back from how engines spell it."""
+    if not spelled.startswith("_"):
+        return spelled
+    codes = spelled[1:]
+    return "".join(chr(int(codes[at : at + 5], 16)) for at in range(0, len(codes), 5))
 
 
 def _spelled(letters: str) -> str:

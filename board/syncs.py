@@ -11,7 +11,8 @@ from sqlmodel import Session
 from agents.directory import agent_ids
 from agents.sources import SourceNotFound
 from agents.tokens import Caller
-from board import destinations
+from board import destinations, moderation_files
+from board.changes import take_turn
 from board.promotion import own_source, spend_promotion
 from storage.buckets import Copy, StoredFile
 from storage.errors import TooLarge
@@ -59,7 +60,7 @@ def sync_artifacts(site: Site, session: Session, caller: Caller | None, source: 
 
     Raises:
         InvalidPath, Unauthorized, BucketNotOwned, NotRegistered, BucketMissing: the caller may not.
-        SourceNotFound, SyncTooLarge, RateLimited: nothing is copied.
+        SourceNotFound, SyncTooLarge, RateLimited, FileHidden: nothing is copied.
     """
     where, agent_id = own_source(site, session, caller, source)
     dest = f"{destinations.artifacts_folder(slug, agent_id)}/"
@@ -122,7 +123,13 @@ def into_folder(files: Sequence[StoredFile], folder: str, dest: str) -> tuple[li
 
 
 def copy(site: Site, session: Session, where: Source, copies: Sequence[tuple[StoredFile, str]]) -> tuple[Copied, ...]:
-    """Make each central path hold what its file in the source's bucket holds now."""
+    """Make each central path hold what its file in the source's bucket holds now.
+
+    Raises:
+        FileHidden: an organizer hid what is at one of them. Nothing is copied.
+    """
+    take_turn(session)  # before the bucket's locks, as whoever posts does: else two writers deadlock
+    moderation_files.check_not_hidden(session, [path for _, path in copies])
     changes = [Copy(path, where.bucket, file.path) for file, path in copies]
     site.buckets(session).apply(site.central, changes)
     return tuple(Copied(file.path, path, file.size) for file, path in copies)

@@ -32,6 +32,12 @@ def is_note(path: str) -> bool:
     return parse_name(path) is not None
 
 
+def is_readme(path: str) -> bool:
+    """Tell whether a path of the central bucket is a taskforce's README."""
+    parts = path.split("/")
+    return len(parts) == 3 and parts[0] == FOLDER and parts[2] == README
+
+
 def index_stored(site: Site, session: Session, stored: StoredFile) -> bool:
     """Write the row of one file under `taskforces/`; tell whether it has one (a note's is written elsewhere).
 

@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from sqlalchemy import ColumnElement, union_all
+from sqlalchemy import select as select_many
 from sqlmodel import Session, col, func, select
 
 from agents.directory import agent_ids
 from board.attribution import level_of
 from board.destinations import signers
-from board.listing import Folder, ListQuery, Record, in_folder, page
+from board.listing import Folder, ListQuery, Record, in_folder, page, says
 from board.messages import to_record
 from board.rows import PostRow, TaskforceFileRow, TaskforceRow
 from board.taskforces import TaskforceNotFound, get_taskforce
@@ -21,6 +23,9 @@ from storage.site import Site
 
 RECENT_NOTES = 5
 EXCERPT_CHARS = 280
+_READ_CHARS = 4000
+"""How far into a README its excerpt is looked for."""
+_AT_ONCE = 500
 
 
 class TaskforceFileNotFound(TaskforceNotFound):
@@ -39,18 +44,17 @@ class Found:
 
 
 def find_taskforces(session: Session, *, q: str = "", limit: int = 0) -> Found:
-    """List taskforces by their last activity; `limit` ≤ 0 means all."""
-    rows = list(session.exec(select(TaskforceRow)))
-    notes, files = _notes(session), _files(session)
-    matching = [row for row in rows if q.casefold() in row.haystack]
-    activity = {row.name: _last_activity(row, notes, files) for row in matching}
-    ordered = sorted(matching, key=lambda row: (-activity[row.name].timestamp(), row.name))
-    shown = ordered[:limit] if limit > 0 else ordered
-    people = _contributors(session, shown)
+    """List taskforces by their last activity; `limit` ≤ 0 means all. Of each README only the beginning is read."""
+    here = [says(col(TaskforceRow.haystack), q)] if q else []
+    shown = _newest(session, here, limit if limit > 0 else None)
+    names = [one.name for one in shown]
+    notes, files, people = _notes(session, names), _files(session, names), _contributors(session, shown)
     items = [
-        _item(row, notes, files, people[row.name]) | {"last_activity": to_iso_ms(activity[row.name])} for row in shown
+        _item(one, notes, files, people[one.name])
+        | {"last_activity": to_iso_ms(one.active_at), "proof": level_of(one.frontmatter)}
+        for one in shown
     ]
-    return Found(len(rows), len(matching), items)
+    return Found(_count(session, []), _count(session, here), items)
 
 
 def describe(session: Session, name: str) -> Record:
@@ -60,8 +64,10 @@ def describe(session: Session, name: str) -> Record:
         InvalidPath, TaskforceNotFound: there is none of that name.
     """
     row = get_taskforce(session, name)
-    item = _item(row, _notes(session, name), _files(session, name), _contributors(session, [row])[row.name])
-    recent = page(session, notes_of(session, name), ListQuery(limit=RECENT_NOTES), expand_limit=RECENT_NOTES)
+    one = _Head(row.name, row.creator, row.created, row.body, row.frontmatter, row.touched_at)
+    item = _item(one, _notes(session, [name]), _files(session, [name]), _contributors(session, [one])[name])
+    query = ListQuery(limit=RECENT_NOTES, expand=True)
+    recent = page(session, notes_of(session, name), query, expand_limit=RECENT_NOTES)
     return {
         "name": row.name,
         "creator": row.creator,
@@ -89,15 +95,15 @@ def notes_of(session: Session, name: str) -> Folder:
     return in_folder(folder_of(get_taskforce(session, name).name))
 
 
-def files_of(session: Session, name: str) -> list[Record]:
-    """List the named files of a taskforce by path; `size` is in bytes.
+def files_of(session: Session, name: str, *, limit: int | None = None) -> list[Record]:
+    """List the named files of a taskforce by path, the first `limit` or all; `size` is in bytes.
 
     Raises:
         InvalidPath, TaskforceNotFound: there is none of that name.
     """
     known = get_taskforce(session, name).name
     asked = select(TaskforceFileRow).where(TaskforceFileRow.taskforce == known).order_by(col(TaskforceFileRow.path))
-    return [{"path": row.path, "size": row.size} for row in session.exec(asked)]
+    return [{"path": row.path, "size": row.size} for row in session.exec(asked.limit(limit))]
 
 
 def find_file(site: Site, session: Session, name: str, path: str) -> StoredFile:
@@ -115,56 +121,83 @@ def find_file(site: Site, session: Session, name: str, path: str) -> StoredFile:
 
 
 @dataclass(frozen=True)
-class _Some:
-    """How many of something a taskforce has, and when the newest came."""
+class _Head:
+    """A taskforce in a list: the beginning of its README's body, and when something last moved there."""
 
-    count: int
-    newest_at: datetime
-
-
-def _notes(session: Session, name: str | None = None) -> dict[str, _Some]:
-    asked = select(PostRow.folder, func.count(), func.max(PostRow.posted_at)).group_by(PostRow.folder)
-    here = (
-        col(PostRow.folder).startswith(f"{FOLDER}/", autoescape=True)
-        if name is None
-        else col(PostRow.folder) == folder_of(name)
-    )
-    found = session.exec(asked.where(here))
-    return {folder.removeprefix(f"{FOLDER}/"): _Some(count, newest) for folder, count, newest in found}
+    name: str
+    creator: str
+    created: str
+    beginning: str
+    frontmatter: dict[str, object]
+    active_at: datetime
 
 
-def _files(session: Session, name: str | None = None) -> dict[str, _Some]:
+@dataclass(frozen=True)
+class _Named:
+    """How many of something each taskforce has; those without any are missing."""
+
+    counts: dict[str, int]
+
+    def of(self, name: str) -> int:
+        """Say how many one taskforce has."""
+        return self.counts.get(name, 0)
+
+
+def _newest(session: Session, here: Sequence[ColumnElement[bool]], limit: int | None) -> list[_Head]:
+    moments = union_all(
+        select(col(TaskforceRow.name).label("name"), col(TaskforceRow.touched_at).label("at")),
+        select(func.substr(PostRow.folder, len(FOLDER) + 2), col(PostRow.posted_at)).where(_is_note()),
+        select(col(TaskforceFileRow.taskforce), col(TaskforceFileRow.uploaded_at)),
+    ).subquery()
+    row, last = TaskforceRow, func.max(moments.c.at)
+    beginning = func.substr(row.body, 1, _READ_CHARS)
+    name = col(row.name)
+    asked = select_many(name, col(row.creator), col(row.created), beginning, col(row.frontmatter), last).where(*here)
+    joined = asked.join(moments, moments.c.name == name).group_by(name).order_by(last.desc(), name)
+    return [_Head(*found) for found in session.execute(joined.limit(limit))]
+
+
+def _count(session: Session, here: Sequence[ColumnElement[bool]]) -> int:
+    return session.exec(select(func.count()).select_from(TaskforceRow).where(*here)).one()
+
+
+def _is_note() -> ColumnElement[bool]:
+    """Below `taskforces/`: as a range, because no index serves a LIKE."""
+    return col(PostRow.folder).between(f"{FOLDER}/", f"{FOLDER}0")  # 0 comes after /
+
+
+def _notes(session: Session, names: Sequence[str]) -> _Named:
+    here = col(PostRow.folder).in_([folder_of(name) for name in names])
+    found = session.exec(select(PostRow.folder, func.count()).where(here).group_by(PostRow.folder))
+    return _Named({folder.removeprefix(f"{FOLDER}/"): count for folder, count in found})
+
+
+def _files(session: Session, names: Sequence[str]) -> _Named:
     row = TaskforceFileRow
-    asked = select(row.taskforce, func.count(), func.max(row.uploaded_at)).group_by(row.taskforce)
-    found = session.exec(asked.where(row.taskforce == name) if name is not None else asked)
-    return {taskforce: _Some(count, newest) for taskforce, count, newest in found}
+    asked = select(row.taskforce, func.count()).where(col(row.taskforce).in_(names)).group_by(row.taskforce)
+    return _Named(dict(session.exec(asked).all()))
 
 
-def _last_activity(row: TaskforceRow, notes: dict[str, _Some], files: dict[str, _Some]) -> datetime:
-    others = [some[row.name].newest_at for some in (notes, files) if row.name in some]
-    return max([row.touched_at, *others])
-
-
-def _item(row: TaskforceRow, notes: dict[str, _Some], files: dict[str, _Some], people: set[str]) -> Record:
+def _item(one: _Head, notes: _Named, files: _Named, people: set[str]) -> Record:
     return {
-        "name": row.name,
-        "creator": row.creator,
-        "created": row.created,
-        "readme_excerpt": " ".join(row.body.split())[:EXCERPT_CHARS],
+        "name": one.name,
+        "creator": one.creator,
+        "created": one.created,
+        "readme_excerpt": " ".join(one.beginning.split())[:EXCERPT_CHARS],
         "contributors": sorted(people),
-        "file_count": files[row.name].count if row.name in files else 0,
-        "note_count": notes[row.name].count if row.name in notes else 0,
+        "file_count": files.of(one.name),
+        "note_count": notes.of(one.name),
     }
 
 
-def _contributors(session: Session, rows: Sequence[TaskforceRow]) -> dict[str, set[str]]:
+def _contributors(session: Session, shown: Sequence[_Head]) -> dict[str, set[str]]:
     """For each taskforce its creator, whoever wrote a note, and whoever's id a file carries."""
-    found, agents = {row.name: {row.creator} for row in rows}, agent_ids(session)
+    found, agents = {one.name: {one.creator} for one in shown}, agent_ids(session)
     folders = [folder_of(name) for name in found]
     authors = select(PostRow.folder, PostRow.agent).where(col(PostRow.folder).in_(folders)).distinct()
     for folder, agent in session.exec(authors):
         found[folder.removeprefix(f"{FOLDER}/")].add(agent)
     files = select(TaskforceFileRow.taskforce, TaskforceFileRow.path).where(col(TaskforceFileRow.taskforce).in_(found))
-    for taskforce, path in session.exec(files):
+    for taskforce, path in session.exec(files.execution_options(yield_per=_AT_ONCE)):
         found[taskforce] |= signers(path, agents)
     return found

@@ -16,6 +16,7 @@ from board import events, syncs, traces_index, traces_manifest
 from board.attribution import NO_PROOF, PROOF_KEY
 from board.changes import take_turn
 from board.messages import refuse_broadcast_key
+from board.moderation_files import check_none_hidden
 from board.promotion import CONTENT_TYPE, own_source, spend_promotion, stored_form
 from board.traces_index import folder_of
 from board.traces_manifest import Manifest
@@ -61,6 +62,7 @@ def post(site: Site, session: Session, caller: Caller | None, source: str, share
     Raises:
         InvalidPath, Unauthorized, BucketNotOwned, NotRegistered, BucketMissing: the caller may not.
         SourceNotFound, SyncTooLarge, RecordTooLarge, InvalidFrontmatter, NotOrganizer, RateLimited: nothing is written.
+        FileHidden: an organizer hid a file of what was published of it before.
     """
     where, agent_id = own_source(site, session, caller, source)
     session_id = traces_manifest.check_session_id(where.path.rpartition("/")[2])
@@ -72,6 +74,7 @@ def post(site: Site, session: Session, caller: Caller | None, source: str, share
     files, skipped = _files(site, session, where, manifest, share, folder_of(agent_id, session_id))
     spend_promotion(site, session, source)
     take_turn(session)
+    check_none_hidden(session, folder_of(agent_id, session_id))
     completeness = Completeness.FULL if manifest.is_complete else Completeness.PARTIAL
     server = _server_keys(site, agent_id, share, completeness, is_proven=caller is not None)
     size = _write(site, session, where, _Kept(folder_of(agent_id, session_id), server, document, files))

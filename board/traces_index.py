@@ -22,17 +22,23 @@ def folder_of(agent_id: str, session_id: str) -> str:
     return f"{FOLDER}/{agent_id}/{session_id}"
 
 
+def is_manifest(path: str) -> bool:
+    """Tell whether a path of the central bucket is a session's manifest."""
+    parts = path.split("/")
+    return len(parts) == 4 and parts[0] == FOLDER and parts[3] == traces_manifest.FILE
+
+
 def index_stored(site: Site, session: Session, stored: StoredFile) -> bool:
     """Write the row of a session whose manifest this is; tell whether it is one.
 
     Raises:
         InvalidFrontmatter, TooLarge: it can't be read. Nothing was written.
     """
-    parts = stored.path.split("/")
-    if len(parts) != 4 or parts[3] != traces_manifest.FILE:
+    if not is_manifest(stored.path):
         return False
+    _, agent_id, session_id, _ = stored.path.split("/")
     data = site.buckets(session).read(site.central, stored.path, max_bytes=MAX_MANIFEST_BYTES)
-    session.merge(_row(parts[1], parts[2], data))
+    session.merge(_row(agent_id, session_id, data))
     session.flush()
     return True
 

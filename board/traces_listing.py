@@ -9,10 +9,12 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, UnaryExpression
+from sqlalchemy.orm import load_only
 from sqlmodel import Session, and_, asc, col, desc, func, or_, select
 
 from agents.names import check_form
-from board.listing import DEFAULT_LIMIT, Record, read_flag, read_limit, read_moment
+from board.attribution import level_of
+from board.listing import DEFAULT_LIMIT, Record, read_flag, read_limit, read_moment, says
 from board.rows import TraceRow
 from board.traces_index import folder_of
 from board.traces_manifest import FILE, check_session_id
@@ -21,6 +23,8 @@ from storage.errors import InvalidQuery, NotFound
 from storage.site import Site
 
 EXCERPT_CHARS = 280
+_NAMED_BY = (col(TraceRow.promoted_at), col(TraceRow.agent), col(TraceRow.session_id))
+"""What a cursor names; without `expand` nothing else is read."""
 
 
 class TraceNotFound(NotFound):
@@ -98,6 +102,8 @@ def find_traces(session: Session, query: TraceQuery, *, expand_limit: int) -> Tr
     if query.expand:
         limit = min(limit or expand_limit, expand_limit)
     asked = select(TraceRow).where(*filters, *_between(query)).order_by(*_order(query))
+    if not query.expand:
+        asked = asked.options(load_only(*_NAMED_BY))  # type: ignore[arg-type]  # SQLModel hides what they are
     rows = list(session.exec(asked.limit(limit + 1) if limit is not None else asked))
     shown, is_more = rows[:limit], limit is not None and len(rows) > limit
     return TracePage(
@@ -145,6 +151,7 @@ def to_record(row: TraceRow) -> Record:
         "summary_excerpt": " ".join(row.body.split())[:EXCERPT_CHARS],
         "path": f"{folder_of(row.agent, row.session_id)}/",
         "primary_log_file": row.primary_log_file or None,
+        "proof": level_of(row.frontmatter),
     }
 
 
@@ -178,7 +185,7 @@ def _filters(query: TraceQuery) -> list[ColumnElement[bool]]:
     equal = ((row.agent, query.agent), (row.harness, query.harness), (row.model, query.model), (row.share, query.share))
     found: list[ColumnElement[bool]] = [col(column) == value for column, value in equal if value is not None]
     if query.q:
-        found.append(col(row.haystack).contains(query.q.casefold(), autoescape=True))
+        found.append(says(col(row.haystack), query.q))
     return found
 
 
@@ -197,5 +204,4 @@ def _between(query: TraceQuery) -> list[ColumnElement[bool]]:
 
 
 def _order(query: TraceQuery) -> list[UnaryExpression[Any]]:
-    columns = (col(TraceRow.promoted_at), col(TraceRow.agent), col(TraceRow.session_id))
-    return [desc(column) if query.descending else asc(column) for column in columns]
+    return [desc(column) if query.descending else asc(column) for column in _NAMED_BY]

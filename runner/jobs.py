@@ -9,6 +9,7 @@ from agents.names import check_agent_id
 from agents.ownership import bucket_missing, check_handle_owner
 from agents.registrations import check_handshake
 from agents.tokens import Caller
+from board.changes import take_turn
 from runner import endings, queue, quotas, run_files, snapshots
 from runner.launchers.contract import JobsDisabled
 from runner.quotas import Quota
@@ -94,6 +95,7 @@ def _queue(
 ) -> Launched:
     submission_prefix, run_prefix = prefixes
     bucket = site.scratch(order.agent_id)
+    take_turn(session)  # the same request may be under way; and before the buckets' locks, else two writers deadlock
     if earlier := _same_key(session, user, order, prefixes):
         return Launched(earlier, _left(site, session, earlier))
     if reason := refusal(user):

@@ -36,11 +36,26 @@ class Ticker:
         """Do one round if this process is the elected one; a failure is logged and the next round comes."""
         if not self._is_elected():
             return
-        for part in (self._reap, self._scan, self._post, self._start, self._write_up, self._sweep):
+        for part in (self._reap, self._scan, self._post, self._start, self._write_up):
             try:
                 part()
             except Exception:  # noqa: BLE001 - one bad round must not end the ticks
                 _log.exception("a tick failed")
+
+    def sweep(self) -> None:
+        """Sweep the store once a day if this process is the elected one; after a failure, too, that is the next day.
+
+        Call it beside the ticks: they must not wait for it. Files without a row are left to `paddock sweep`: a server
+        started with the wrong database has only such.
+        """
+        if self._lock is None or self._site.clock() < self._next_sweep_at:
+            return
+        self._next_sweep_at = self._site.clock() + _SWEEP_EVERY
+        try:
+            now = self._site.clock()
+            _log.info("removed %s", sweep.sweep(self._site.engine, self._site.blobs, now=now, takes_strangers=False))
+        except Exception:  # noqa: BLE001 - one bad sweep must not end the ticks
+            _log.exception("a sweep failed")
 
     def close(self) -> None:
         """Let go of the lock."""
@@ -83,17 +98,6 @@ class Ticker:
                 audit_files.flush(self._site, session)
         self._next_write_up_at = self._site.clock() + _WRITE_UP_EVERY
 
-    def _sweep(self) -> None:
-        """Sweep the store once a day; a sweep that failed waits for the next day, too.
-
-        Files without a row are left to `paddock sweep`: a server started with the wrong database has only such.
-        """
-        if self._site.clock() < self._next_sweep_at:
-            return
-        self._next_sweep_at = self._site.clock() + _SWEEP_EVERY
-        now = self._site.clock()
-        _log.info("removed %s", sweep.sweep(self._site.engine, self._site.blobs, now=now, takes_strangers=False))
-
 
 def start_waiting(site: Site) -> None:
     """Start every waiting volley that nothing holds up any more, each in a transaction of its own."""
@@ -130,9 +134,10 @@ def ticking(site: Site) -> Iterator[None]:
     ticker = Ticker(site)
     logging.getLogger("apscheduler").setLevel(logging.ERROR)  # a round that runs into the next one is no news
     scheduler = BackgroundScheduler(timezone="UTC")
-    scheduler.add_job(
-        ticker.tick, "interval", seconds=site.settings.tick, max_instances=1, coalesce=True, misfire_grace_time=None
-    )
+    for job in (ticker.tick, ticker.sweep):  # each in a thread of its own
+        scheduler.add_job(
+            job, "interval", seconds=site.settings.tick, max_instances=1, coalesce=True, misfire_grace_time=None
+        )
     scheduler.start()
     try:
         yield

@@ -21,12 +21,12 @@ from runner.manifests import FILE
 from runner.rows import JobRow
 from runner.snapshots import content_hash
 from runner.states import State
-from storage.buckets import Put, StoredFile
+from storage.buckets import BucketNotFound, Put, StoredFile
 from storage.clock import to_iso_ms
 from storage.database import reading, writing
 from storage.errors import PaddockError, TooMany
 from storage.frontmatter import Value, serialise
-from storage.paths import Source
+from storage.paths import BucketName, Source
 from storage.site import Site
 
 _log = logging.getLogger(__name__)
@@ -50,10 +50,19 @@ def _candidates(site: Site, session: Session) -> Iterator[tuple[AgentRow, Source
         if found is None or found.owner != agent.hf_user:
             continue
         top = f"submissions/{agent.agent_id}"
-        for name, files in _folders(site.buckets(session).list(bucket, top), top).items():
+        for name, files in _folders(_listed(site, session, bucket, top), top).items():
             source = Source(bucket, f"{top}/{name}")
             if _is_settled(site, files, source) and _is_new(session, agent, files, source):
                 yield agent, source
+
+
+def _listed(site: Site, session: Session, bucket: BucketName, top: str) -> list[StoredFile]:
+    """List a bucket's files; one that went since it was found has none, and the others get their turn."""
+    try:
+        return site.buckets(session).list(bucket, top)
+    except BucketNotFound:
+        _log.warning("the bucket %s went while its submissions were looked for", bucket)
+        return []
 
 
 def _folders(files: list[StoredFile], top: str) -> dict[str, list[StoredFile]]:

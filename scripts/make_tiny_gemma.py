@@ -29,6 +29,7 @@ SPECIALS = [
     *("<|image>", "<image|>", "<|image|>", "<|audio>", "<audio|>", "<|audio|>", "<|video|>"),
 ]
 PAD, EOS, BOS, END_OF_TURN = (SPECIALS.index(name) for name in ("<pad>", "<eos>", "<bos>", "<turn|>"))
+# Pictures and sounds are for checkpoints with towers, which tests make with this tokenizer.
 CHAT_TEMPLATE = """\
 {{- bos_token -}}
 {%- for message in messages -%}
@@ -36,7 +37,9 @@ CHAT_TEMPLATE = """\
 {%- if message.content is string -%}
 {{- message.content | trim -}}
 {%- else -%}
-{%- for part in message.content if part.type == 'text' -%}{{- part.text | trim -}}{%- endfor -%}
+{%- for part in message.content -%}
+{{- part.text | trim if part.type == 'text' else {'image': '<|image|>', 'audio': '<|audio|>'}[part.type] -}}
+{%- endfor -%}
 {%- endif -%}
 {{- '<turn|>\\n' -}}
 {%- endfor -%}

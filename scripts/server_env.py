@@ -81,7 +81,7 @@ def _build_packages(uv: str, target: Path) -> None:
     with _stage("fit torchvision and vLLM to the CPU"):
         _adapt(target)
     with _stage("import what the server needs"):
-        _call([str(target / "bin/python"), "-c", "import torch, torchvision, transformers, vllm, vllm._C"])
+        _call([str(target / "bin/python"), "-c", "import av, soundfile, torch, torchvision, transformers, vllm, vllm._C"])
 
 
 def fingerprint() -> str:

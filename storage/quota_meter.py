@@ -16,6 +16,7 @@ from sqlmodel import Session, col, select
 from storage.buckets import SYSTEM
 from storage.database import hold
 from storage.local import upserts
+from storage.local.pins import pin
 from storage.local.rows import BucketRow, FileRow
 from storage.quota_rows import MeteredContentRow, MeteredXorbRow, MeterRow
 from storage.quota_shapes import Shapes
@@ -65,11 +66,14 @@ def by_bucket(session: Session, owner: str) -> dict[str, Usage]:
 
 
 def lock(session: Session, bucket_id: int) -> str | None:
-    """Hold the meter of a bucket's owner until the transaction ends; return the owner, None for the server itself.
+    """Hold a bucket, and its owner's meter, until the transaction ends; return the owner, None for the server itself.
 
-    Take it before reading what is to be changed: the next writer of the same owner waits here.
+    Take it before reading what is to be changed: the next writer of the same bucket or owner waits here.
+
+    Raises:
+        BucketNotFound: the bucket is gone.
     """
-    owner = session.exec(select(BucketRow.owner).where(BucketRow.id == bucket_id)).one()
+    owner = pin(session, bucket_id, alone=True)
     if owner == SYSTEM:
         return None
     hold(session, [owner_scope(owner)])
@@ -111,9 +115,14 @@ def recast(session: Session, digests: Sequence[str]) -> None:
         _drop(session, scope)
 
 
+def hold_all(session: Session) -> None:
+    """Hold every owner's meter until the transaction ends."""
+    hold(session, map(owner_scope, session.exec(select(BucketRow.owner).distinct())))
+
+
 def forget(session: Session) -> None:
     """Drop every meter, so that each is made from its files again; for repairs that change contents or xorbs."""
-    hold(session, map(owner_scope, session.exec(select(BucketRow.owner).distinct())))
+    hold_all(session)
     for table in _TABLES:
         session.execute(delete(table))
 

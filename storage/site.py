@@ -80,17 +80,22 @@ def open_site(settings: Settings, *, clock: Clock = utc_now) -> Site:
     site.private.mkdir(mode=0o700, exist_ok=True)
     with _alone(settings.data / "opening.lock"):
         migrate(site.engine)
+        _make_buckets(site)
+    return site
+
+
+def _make_buckets(site: Site) -> None:
+    """Make the server's own buckets that aren't there yet."""
     with writing(site.engine) as session:
         buckets = site.buckets(session)
         for name, private in ((site.central, False), (site.audit, True)):
             if buckets.find(name) is None:
                 buckets.create(name, owner=SYSTEM, private=private)
-    return site
 
 
 @contextmanager
 def _alone(path: Path) -> Iterator[None]:
-    """Let one process at a time through: two that open a new folder must not both make its tables."""
+    """Let one process at a time through: two that open a new folder must not both make its tables and buckets."""
     with path.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

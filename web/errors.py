@@ -15,6 +15,7 @@ from web.methods import allowed_methods
 from web.pages.failure import failure_page, wants_page
 from web.sessions import SignInNeeded
 from web.statuses import status_of
+from web.text import UNSTORABLE
 
 TOO_LARGE = ("SYNC_TOO_LARGE", "The body is larger than this call takes; nothing of it was kept.")
 """Code and message of a body that is refused unread."""
@@ -78,9 +79,8 @@ def _database(request: Request, _error: OperationalError) -> Response:
 
 
 def _unstorable(request: Request, _error: DataError) -> Response:
-    """Answer text that PostgreSQL has no form for, such as a NUL; SQLite takes it and finds nothing."""
-    message = "The request holds a character that no record can hold."
-    return _malformed(request, message, [{"loc": [], "msg": message, "type": "value_error"}])
+    """Answer text that the database has no form for."""
+    return _malformed(request, UNSTORABLE, [{"loc": [], "msg": UNSTORABLE, "type": "value_error"}])
 
 
 def _broken(request: Request, _error: Exception) -> Response:

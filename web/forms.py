@@ -1,9 +1,9 @@
 """Forms of signed-in browsers, and how a form made by somebody else's site is told apart.
 
-    @router.post("/t/{name}/hide")                       # each form has its own page-like address
-    def hide(name: str, caller: FormOrganizer, session: Write, reason: Annotated[str, Form()] = "") -> Response: ...
+    @router.post("/jobs/{job_id}/cancel")                # each form has its own page-like address
+    def cancel(job_id: str, caller: FormCaller, session: Write) -> Response: ...
 
-    <form method="post" action="/t/{{ view.name }}/hide">{% include "csrf.html" %} … </form>
+    <form method="post" action="/jobs/{{ view.id }}/cancel">{% include "csrf.html" %} … </form>
 
 `FormCaller`: somebody signed in who may post; `FormOrganizer`, `FormOperator`: of that role; `FormVisit`: the session,
 whatever it is for. Pages to look at take `SignedIn`, `MaybeSignedIn` or `SignedInOperator` of `web.sessions`.

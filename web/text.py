@@ -4,6 +4,9 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 
+UNSTORABLE = "The request holds a character that no record can hold."
+"""Said of text that PostgreSQL has no form for, such as a NUL; SQLite takes it and finds nothing."""
+
 
 def _encodable(text: str) -> str:
     text.encode()  # pydantic reports its UnicodeEncodeError, a ValueError, as a field that is wrong

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from kernel_times import DEVICE, L2_BYTES, timed
+from timing import DEVICE, L2_BYTES, timed
 from vllm.v1.attention.ops.triton_unified_attention import unified_attention
 
 from paddock_stack.attention.fixed_split_plan import TOKENS, Cut, cut_for, slots

@@ -1,6 +1,6 @@
 """Time the stack's kernels against what vLLM runs in their place, at Gemma 4 E4B's shapes; correctness comes first.
 
-    python kernel_times.py OUT.json [--seconds N]
+    python kernel_times.py OUT.json [--seconds N] [--only PART]
 
 Each figure is the median of graph replays over rotated buffers larger than the L2 together, in microseconds a call.
 The ceiling is a copy of eight gigabytes.
@@ -10,30 +10,23 @@ from __future__ import annotations
 
 import argparse
 import json
-import statistics
 import time
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
+from argmaxes import argmaxes
+from timing import DEVICE, L2_BYTES, VOCABULARY, timed
 from vllm import _custom_ops as ops
 from vllm.model_executor.layers.quantization.utils import marlin_utils as marlin
-from vllm.model_executor.models.gemma4_mtp import Gemma4MTPMaskedEmbedder
 from vllm.scalar_type import scalar_types
 
 from paddock_stack.kernels import pruned_head
-from paddock_stack.kernels.best_centroids import best_centroids
 from paddock_stack.kernels.int4 import Int4Rows, dequantized
-from paddock_stack.kernels.sparse_argmax import sparse_argmax
-from paddock_stack.kernels.sparse_argmax_triton import launch_choice
-from paddock_stack.plugin import rebindings
 from paddock_stack.skinny.product import laid, multiply, plain
 
-DEVICE = torch.device("cuda")
-L2_BYTES = 60 << 20
-VOCABULARY, KEPT = 262_144, 12_288
+KEPT = 12_288
 
 PRODUCTS = {
     "e4b": {
@@ -78,30 +71,6 @@ def main() -> None:
             print(name, json.dumps(figures[name]), flush=True)
             torch.cuda.empty_cache()
     given.out.write_text(json.dumps(figures, indent=1))
-
-
-def timed(calls: Sequence[Callable[..., Any]], replays: int = 50) -> float:
-    """Return the median microseconds of one of `calls`, captured together in one graph."""
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        for call in calls:
-            call()
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        for call in calls:
-            call()
-    graph.replay()
-    spans: list[float] = []
-    for _ in range(replays):
-        began, ended = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        began.record()
-        graph.replay()
-        ended.record()
-        ended.synchronize()
-        spans.append(began.elapsed_time(ended) * 1e3 / len(calls))
-    return round(statistics.median(spans), 2)
 
 
 def ceiling() -> float:
@@ -151,63 +120,6 @@ def _alike(way: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor) -> int:
     """Return how many of the eight tokens `x` have the same bits alone as among the eight and among the first four."""
     alone = torch.cat([way(row) for row in x.split(1)])
     return int(((way(x) == alone).all(1) & (torch.cat([way(half) for half in x.split(4)]) == alone).all(1)).sum())
-
-
-def argmaxes() -> dict[str, Any]:
-    """Compare the drafter's choice of a token, vLLM's and the fused one, and our choice of centroids with torch's."""
-    figures: dict[str, Any] = {}
-    for k in (32, 48):
-        embedder = Gemma4MTPMaskedEmbedder(256, VOCABULARY, 2048, k).to(DEVICE, torch.bfloat16)
-        embedder.token_ordering.copy_(torch.randperm(VOCABULARY))
-        head = torch.randn(VOCABULARY, 256, device=DEVICE).bfloat16()
-        states = torch.randn(100_000, 256, device=DEVICE).bfloat16()
-        ways = {"stock": Gemma4MTPMaskedEmbedder.get_top_tokens, "fused": rebindings.fused_top_tokens}
-        rows = states[:24].split(1)
-        figures[f"k{k}"] = {
-            name: {
-                "same_of_100000": _same(way, ways["stock"], embedder, states, head),
-                "us": timed([partial(way, embedder, row, head) for row in rows]),
-            }
-            for name, way in ways.items()
-        }
-        scores = [embedder.centroids(row) for row in rows]
-        figures[f"k{k}"]["choice_us"] = {
-            "torch": timed([partial(torch.topk, each, k) for each in scores]),
-            **{warps: timed([partial(launch_choice, each, k, warps) for each in scores]) for warps in (2, 4, 8, 16)},
-        }
-        figures[f"k{k}"]["fused_after_choice_us"] = timed(_after_choice(embedder, rows, head))
-    shapes = [(k, 2048) for k in (1, 5, 31, 32, 33, 48, 64, 128)] + [(32, 1000), (5, 40)]
-    figures["choices"] = {f"{k} of {wide}": _choices(embedder.centroids(states)[:, :wide], k) for k, wide in shapes}
-    return figures
-
-
-def _after_choice(embedder: Any, rows: Sequence[torch.Tensor], head: torch.Tensor) -> list[Callable[..., Any]]:
-    """Return calls of what is left of the fused argmax once the centroids are chosen."""
-    ordering = embedder.token_ordering.view(embedder.num_centroids, embedder.vocab_size_per_centroid)
-    chosen = [torch.topk(embedder.centroids(row), embedder.centroid_intermediate_top_k).indices for row in rows]
-    return [partial(sparse_argmax, row, each, ordering, head) for row, each in zip(rows, chosen, strict=True)]
-
-
-def _choices(scores: torch.Tensor, k: int) -> dict[str, int]:
-    """Count for how many rows our columns, and their set alone, are those of torch's top-k.
-
-    `tied` rows have equal scores among their k + 1 best; rounded to eighths (`coarse`), nearly all have.
-    """
-    counts = dict.fromkeys(("of", "same", "same_set", "tied", "coarse_same", "coarse_same_set", "coarse_tied"), 0)
-    for some in (*scores.split(500), *scores[:200].split(1)):
-        counts["of"] += len(some)
-        for name, each in (("", some), ("coarse_", some.mul(8).round().div(8))):
-            ours, theirs = best_centroids(each, k), torch.topk(each, k, dim=-1).indices
-            best = torch.topk(each, k + 1, dim=-1).values
-            counts[f"{name}same"] += int((ours == theirs).all(dim=1).sum())
-            counts[f"{name}same_set"] += int((ours.sort().values == theirs.sort().values).all(dim=1).sum())
-            counts[f"{name}tied"] += int((best.diff(dim=1) == 0).any(dim=1).sum())
-    return counts
-
-
-def _same(way: Any, stock: Any, embedder: Any, states: torch.Tensor, head: torch.Tensor) -> int:
-    """Return for how many of `states` two ways choose the same token."""
-    return sum(int((way(embedder, some, head) == stock(embedder, some, head)).sum()) for some in states.split(500))
 
 
 def heads() -> dict[str, Any]:

@@ -13,12 +13,12 @@ from typing import Any
 from sqlmodel import col, select
 
 from storage.errors import InvalidPath
-from storage.local import changing, claims, contents, listing, names, upserts
+from storage.local import changing, claims, contents, listing, mentions, names, upserts
 from storage.local.buckets import LocalBuckets
 from storage.local.claims import Claimed
 from storage.local.contents import EMPTY
 from storage.local.names import Leaves
-from storage.local.rows import FileRow
+from storage.local.rows import BucketRow, ContentRow, FileRow
 from storage.paths import BucketName, check_path
 from storage.quota_admission import Admission
 from storage.quota_limits import ByteLimits
@@ -113,6 +113,8 @@ def _target(
         return {file.path: (file.digest, file.size) for file in there}
 
     admission = Admission(store.session, bucket_id, limits_of, held=held, leaving=leaving)
+    named = {operation.digest for operation in operations if not isinstance(operation, Remove)}
+    mentions.lock(store.session, ContentRow, named)  # all at once, in order; each line's turn is too late for that
     return _Target(store, bucket_id, store.now(), admission)
 
 
@@ -142,7 +144,7 @@ def _nameable(
     """Return those operations whose names may stand side by side with what is there."""
     paths = [operation.path for operation in operations]
     faults = names.collisions(target.store.session, target.bucket_id, paths, leaves=leaves)
-    refusals += [Refusal(path, reason) for path, reason in faults.items()]
+    refusals += [Refusal(each.path, faults[each.path]) for each in operations if each.path in faults]
     return [operation for operation in operations if operation.path not in faults]
 
 
@@ -175,19 +177,26 @@ def _borrow(target: _Target, copies: Sequence[Borrow], *, readable: bool) -> lis
 def _held_by(store: LocalBuckets, name: BucketName, digests: set[str]) -> dict[str, tuple[int, str | None]]:
     """Return size in bytes and content type of those contents that are files of the bucket."""
     found: dict[str, tuple[int, str | None]] = {}
-    bucket_id = store.id_of(name)
     for some in upserts.slices(sorted(digests)):
-        query = select(FileRow.digest, FileRow.size, FileRow.content_type).where(
-            FileRow.bucket_id == bucket_id, col(FileRow.digest).in_(some)
+        query = (
+            select(FileRow.digest, FileRow.size, FileRow.content_type)
+            .join(BucketRow, col(BucketRow.id) == col(FileRow.bucket_id))
+            .where(BucketRow.name == str(name), col(FileRow.digest).in_(some))
         )
         found.update({digest: (size, content_type) for digest, size, content_type in store.session.exec(query)})
     return found
 
 
 def _remove(target: _Target, paths: Sequence[str]) -> list[Refusal]:
-    there = {file.path for file in listing.files_at(target.store.session, target.bucket_id, paths)}
-    changing.remove(target.store.session, target.bucket_id, sorted(there))
-    return [Refusal(path, "file not found") for path in paths if path not in there]
+    left = {file.path for file in listing.files_at(target.store.session, target.bucket_id, paths)}
+    changing.remove(target.store.session, target.bucket_id, sorted(left))
+    refusals: list[Refusal] = []
+    for path in paths:  # the second of two lines finds nothing any more, as if others stood between them
+        if path in left:
+            left.remove(path)
+        else:
+            refusals.append(Refusal(path, "file not found"))
+    return refusals
 
 
 def _row(operation: Add | Borrow, size: int, mtime_ms: int, content_type: str | None) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from sqlmodel import Session, col, select
 from storage import quota_meter
 from storage.buckets import Bucket, BucketExists, BucketNotFound, Change, FileNotInBucket, StoredFile
 from storage.clock import Clock, utc_now
+from storage.database import hold
 from storage.errors import TooLarge
 from storage.local import changing, contents, listing
 from storage.local.blobs import Blobs
@@ -34,12 +35,17 @@ class LocalBuckets:
         Raises:
             BucketExists: it is there already.
         """
+        self.reserve(name)
         if self._row(name) is not None:
             raise BucketExists(f"The bucket {name} exists already.")
         row = BucketRow(id=secrets.randbits(31), name=str(name), owner=owner, private=private, created_at=self._clock())
         self.session.add(row)
         self.session.flush()
         return _bucket(row)
+
+    def reserve(self, name: BucketName) -> None:
+        """Keep others from taking a name until the transaction ends: what is found of it meanwhile stays true."""
+        hold(self.session, [f"name:{name}"])
 
     def find(self, name: BucketName) -> Bucket | None:
         """Return the bucket, or None."""
@@ -87,7 +93,8 @@ class LocalBuckets:
             BucketNotFound: there is none.
             BucketExists: the new name is taken.
         """
-        row = self._existing(name)
+        self.reserve(to)
+        row = self._locked(name)
         if self._row(to) is not None:
             raise BucketExists(f"The bucket {to} exists already.")
         row.name = str(to)
@@ -101,7 +108,7 @@ class LocalBuckets:
         Raises:
             BucketNotFound: there is none.
         """
-        row = self._existing(name)
+        row = self._locked(name)
         row.private = private
         self.session.add(row)
         self.session.flush()
@@ -112,7 +119,7 @@ class LocalBuckets:
         Raises:
             BucketNotFound: there is none.
         """
-        row = self._existing(name)
+        row = self._locked(name)
         quota_meter.close(self.session, row.id)
         for table in (FileRow, ClaimRow):
             self.session.execute(delete(table).where(col(table.bucket_id) == row.id))
@@ -205,6 +212,14 @@ class LocalBuckets:
 
     def _existing(self, name: BucketName) -> BucketRow:
         row = self._row(name)
+        if row is None:
+            raise BucketNotFound(f"There is no bucket {name}.")
+        return row
+
+    def _locked(self, name: BucketName) -> BucketRow:
+        """Return the bucket's row as it is once nobody else changes it, and until the transaction ends."""
+        asked = select(BucketRow).where(BucketRow.name == str(name)).with_for_update()
+        row = self.session.exec(asked.execution_options(populate_existing=True)).first()
         if row is None:
             raise BucketNotFound(f"There is no bucket {name}.")
         return row

@@ -26,7 +26,7 @@ def apply(store: "LocalBuckets", name: BucketName, changes: Sequence[Change], *,
         InvalidPath, NameTaken, FileNotInBucket, BucketNotFound: the caller rolls back.
     """
     bucket_id = store.id_of(name)
-    quota_meter.lock(store.session, bucket_id)  # before the names, as in a client's batch: else two writers deadlock
+    quota_meter.lock(store.session, bucket_id)  # before all else, as in a client's batch: else two writers deadlock
     for change in changes:
         check_path(change.path, dot_led=True)
     deletions = {change.path: index for index, change in enumerate(changes) if isinstance(change, Delete)}
@@ -96,10 +96,12 @@ def _keyed(name: BucketName, changes: Sequence[Change]) -> Iterator[tuple[tuple[
 
 
 def _put(store: "LocalBuckets", bucket_id: int, puts: Sequence[Put], *, now: datetime) -> None:
-    rows = []
-    for put in puts:
-        written = writing.write(store.session, store.blobs, put.content, now=now)
-        rows.append(_row(put.path, written.name, written.size, put.content_type, now=now))
+    written = [writing.write(store.session, store.blobs, put.content, now=now) for put in puts]
+    contents.register(store.session, [content for content in written if content.terms], now=now)
+    rows = [
+        _row(put.path, content.name, content.size, put.content_type, now=now)
+        for put, content in zip(puts, written, strict=True)
+    ]
     place(store.session, bucket_id, rows, now=now)
 
 

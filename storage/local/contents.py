@@ -4,14 +4,12 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
-from typing import Any, cast
 
-from sqlalchemy import CursorResult, update
 from sqlmodel import Session, col, select
 
 from storage import quota_meter
 from storage.errors import Corrupt
-from storage.local import upserts, xorbs
+from storage.local import mentions, upserts, xorbs
 from storage.local.blobs import Blobs
 from storage.local.rows import ContentRow, ContentXorbRow, SeenChunkRow
 from storage.xet.dedup import sampled
@@ -73,13 +71,13 @@ def _asked_for(digests: Iterable[bytes]) -> Iterator[bytes]:
 def register(session: Session, contents: Iterable[Content], *, now: datetime) -> None:
     """Record verified files; one that is here keeps the terms it has, and is mentioned."""
     given = {content.name: content for content in contents}
+    quota_meter.recast(session, sorted(given.keys() - sizes(session, given).keys()))  # meters before contents, as ever
     mention(session, given, now=now)
     here = sizes(session, given)
     fresh = [content for name, content in given.items() if name not in here]
     stamps = {"stored_at": now, "mentioned_at": now}
     rows = [{"digest": content.name, "size": content.size, "terms": content.terms} | stamps for content in fresh]
     upserts.insert_new(session, ContentRow, rows)
-    quota_meter.recast(session, [content.name for content in fresh])
     xorbs_of = [{"xorb": xorb, "content": content.name} for content in fresh for xorb in content.xorbs]
     upserts.insert_new(session, ContentXorbRow, xorbs_of)
     seen_in = [{"chunk": chunk, "content": content.name} for content in fresh for chunk in content.seen]
@@ -91,11 +89,7 @@ def mention(session: Session, digests: Collection[str], *, now: datetime) -> int
 
     Until the transaction ends none of them can be swept.
     """
-    count = 0
-    for some in upserts.slices(sorted(set(digests) - {EMPTY})):
-        change = update(ContentRow).where(col(ContentRow.digest).in_(some)).values(mentioned_at=now)
-        count += cast(CursorResult[Any], session.execute(change)).rowcount
-    return count
+    return mentions.mention(session, ContentRow, set(digests) - {EMPTY}, now=now)
 
 
 def hold(session: Session, digests: Collection[str], *, now: datetime) -> None:

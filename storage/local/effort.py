@@ -17,6 +17,10 @@ PER_SEARCH = 768
 """What asking for tables takes, however many a file needs."""
 
 
+class TooMuch(InvalidXet):
+    """Verifying any more of the shard is for another request."""
+
+
 class Effort:
     """Units spent on one shard so far."""
 
@@ -28,11 +32,12 @@ class Effort:
         """Note work that is about to be done.
 
         Raises:
-            InvalidXet: the shard has had its share; the work is not to be done.
+            TooMuch: the shard has had its share; the work is not to be done.
         """
         self._spent += units
         if not (self._spent <= MOST):
-            raise InvalidXet("The shard is too much to verify at once; register its files in several.")
+            hint = "Upload it as several smaller files."
+            raise TooMuch("A file of the shard is in too many pieces to be verified at once.", hint=hint)
 
     def on_file(self, claim: FileClaim) -> None:
         """Note the verification of a file. Raises as `spend`."""

@@ -28,7 +28,7 @@ class Foundation:
         """Start without tables; what loading them takes is noted in `effort`."""
         self.tables: dict[Digest, ChunkTable] = {}
         self.is_foreign = False  # a xorb was named that wasn't sent to the uploader's own buckets
-        self._reach = reach
+        self.reach = reach
         self._parts: dict[Digest, list[ChunkRange]] = {}
         self._effort = effort
         self._held = 0
@@ -40,17 +40,17 @@ class Foundation:
             InvalidXet: the file is built on more than is held at once, or the shard has had its share of work.
         """
         if not (len(digests) <= MAX_FILE_XORBS):
-            raise InvalidXet(f"A file is built on at most {MAX_FILE_XORBS} xorbs.")
+            raise InvalidXet(f"A file is built on at most {MAX_FILE_XORBS} xorbs.", hint="Upload it as several files.")
         missing = {to_text(digest) for digest in digests - self.tables.keys()}
         if not missing:
             return
         self._effort.on_tables(len(missing))
-        own = self._reach.xorbs(missing)
+        own = self.reach.xorbs(missing)
         self.is_foreign = self.is_foreign or own != missing
         for digest, table in self._found(own):
             self._hold(digest, table, keep=digests)
         for digest, table in self._found(self._built_on(missing - own)):
-            if parts := self._reach.ranges(to_text(digest), len(table), spend=self._effort.spend):
+            if parts := self.reach.ranges(to_text(digest), len(table), spend=self._effort.spend):
                 self._parts[digest] = parts
                 self._hold(digest, table, keep=digests)
 
@@ -69,7 +69,7 @@ class Foundation:
         """Load the tables of xorbs, a few at a time."""
         wanted = [from_text(name) for name in sorted(names)]
         for start in range(0, len(wanted), _AT_ONCE):
-            yield from xorbs.find_tables(self._reach.session, wanted[start : start + _AT_ONCE]).items()
+            yield from xorbs.find_tables(self.reach.session, wanted[start : start + _AT_ONCE]).items()
 
     def _hold(self, digest: Digest, table: ChunkTable, *, keep: Set[Digest]) -> None:
         self.tables[digest] = table
@@ -82,12 +82,13 @@ class Foundation:
         self.tables = {digest: table for digest, table in self.tables.items() if digest in keep}
         self._held = sum(map(len, self.tables.values()))
         if not (self._held <= _MAX_CHUNKS):
-            raise InvalidXet(f"A file is built on xorbs of at most {_MAX_CHUNKS} chunks together.")
+            hint = "Upload it as several files."
+            raise InvalidXet(f"A file is built on xorbs of at most {_MAX_CHUNKS} chunks together.", hint=hint)
 
     def _built_on(self, names: Set[str]) -> set[str]:
         """Return those xorbs that some file is built on: nobody but their senders may name the others."""
         found: set[str] = set()
         for some in upserts.slices(sorted(names)):
             query = select(ContentXorbRow.xorb).where(col(ContentXorbRow.xorb).in_(some)).distinct()
-            found.update(self._reach.session.exec(query))
+            found.update(self.reach.session.exec(query))
         return found

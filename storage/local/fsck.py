@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import Engine, func
 from sqlmodel import Session, col, or_, select
 
+from storage import quota_meter
 from storage.database import reading, writing
 from storage.local import inspection, quarantine
 from storage.local.blobs import Blobs
@@ -107,12 +108,19 @@ def check_files(engine: Engine) -> Iterator[Finding]:
 
 def _confirmed_xorb(engine: Engine, blobs: Blobs, name: str, *, repair: bool) -> Iterator[Finding]:
     with writing(engine) as session:
+        _hold_meters(session, repair=repair)
         row = session.get(XorbRow, name, with_for_update=True)
         finding = row and _look_at_xorb(blobs, row)
         if finding and finding.is_damage and repair:
             quarantine.set_xorb_aside(session, blobs, name)
     if finding:
         yield finding
+
+
+def _hold_meters(session: Session, *, repair: bool) -> None:
+    """Take what a repair forgets before the damaged row, as writers do."""
+    if repair:
+        quota_meter.hold_all(session)
 
 
 def _look_at_xorb(blobs: Blobs, row: XorbRow) -> Finding | None:
@@ -125,6 +133,7 @@ def _look_at_xorb(blobs: Blobs, row: XorbRow) -> Finding | None:
 
 def _confirmed_content(engine: Engine, name: str, *, repair: bool) -> Iterator[Finding]:
     with writing(engine) as session:
+        _hold_meters(session, repair=repair)
         row = session.get(ContentRow, name, with_for_update=True)
         fault = row and inspection.content_fault(session, row)
         unnoted = inspection.missing_references(session, row) if row and not fault else set()

@@ -11,7 +11,7 @@ from sqlmodel import Session, col, select
 
 from storage.buckets import NameTaken
 from storage.local import upserts
-from storage.local.rows import BucketRow, FileRow
+from storage.local.rows import FileRow
 from storage.paths import fold, parents
 
 _BELOW_PER_QUERY = 200
@@ -38,9 +38,8 @@ def check(session: Session, bucket_id: int, paths: Sequence[str], *, leaves: Lea
 def collisions(session: Session, bucket_id: int, paths: Sequence[str], *, leaves: Leaves) -> dict[str, str]:
     """Say of each path that can't be placed why; the others may be placed together.
 
-    The bucket's row stays locked until the transaction ends, so that no two writers take twins at once.
+    The caller has pinned the bucket alone, so that no two writers take twins at once.
     """
-    session.exec(select(BucketRow.id).where(BucketRow.id == bucket_id).with_for_update()).one()
     names = _Names(_files_at(session, bucket_id, paths, leaves), _folders_at(session, bucket_id, paths, leaves))
     faults = ((path, names.take(path)) for path in dict.fromkeys(paths))
     return {path: reason for path, reason in faults if reason}

@@ -27,8 +27,6 @@ MENTION_AGAIN = timedelta(days=1)
 MAX_OFFERED_CHUNKS = 1 << 18
 """Most chunks of one answer: 16 GiB in chunks of 64 KiB, told in 12 MB."""
 
-_CANDIDATES = 64
-
 
 @dataclass(frozen=True)
 class Found:
@@ -45,20 +43,16 @@ class Found:
 
 def find(reach: Reach, chunk: Digest) -> Found | None:
     """Find the newest content within reach that a chunk was seen in."""
-    query = (
-        select(SeenChunkRow.content)
-        .join(ContentRow, col(ContentRow.digest) == col(SeenChunkRow.content))
-        .where(SeenChunkRow.chunk == to_text(chunk))
+    newest = (
+        select(ContentRow.digest)
+        .join(SeenChunkRow, col(ContentRow.digest) == col(SeenChunkRow.content))
+        .where(SeenChunkRow.chunk == to_text(chunk), reach.opens(col(SeenChunkRow.content)))
         .order_by(col(ContentRow.stored_at).desc())
-        .limit(_CANDIDATES)
+        .limit(1)
     )
-    candidates = reach.session.exec(query).all()
-    within = reach.contents(candidates)
-    name = next((candidate for candidate in candidates if candidate in within), None)
-    if name is None:
-        return None
-    row = reach.session.get_one(ContentRow, name)
-    return Found(name, parse_terms(row.terms), row.mentioned_at)
+    query = select(ContentRow.digest, ContentRow.terms, ContentRow.mentioned_at)
+    row = reach.session.exec(query.where(col(ContentRow.digest).in_(newest))).first()
+    return None if row is None else Found(row[0], parse_terms(row[1]), row[2])
 
 
 def is_relied_on(reach: Reach, found: Found, *, now: datetime) -> bool:

@@ -7,13 +7,13 @@ for by chunk.
 from collections.abc import Callable, Collection, Iterator
 
 from sqlalchemy import ColumnElement
-from sqlmodel import Session, col, or_, select
+from sqlalchemy.orm import Mapped
+from sqlmodel import Session, col, exists, or_, select
+from sqlmodel.sql.expression import SelectOfScalar
 
-from storage.buckets import Bucket
 from storage.local import upserts
 from storage.local.claims import Claimed
 from storage.local.rows import BucketRow, ClaimRow, ContentRow, ContentXorbRow, FileRow
-from storage.paths import parse_bucket
 from storage.xet.hashes import from_text
 from storage.xet.reconstruction import ChunkRange, join
 from storage.xet.terms import TERM_BYTES, parse_terms
@@ -23,24 +23,28 @@ _TERMS_PER_CONTENT = 32  # what asking for one takes beside its terms
 
 
 class Reach:
-    """What the writer `user` of one bucket may build on; `may_read` says which buckets' files they see."""
+    """What the writer `user` (`""` for anybody) of one bucket may build on."""
 
-    def __init__(self, session: Session, bucket_id: int, user: str, *, may_read: Callable[[Bucket], bool]) -> None:
+    def __init__(self, session: Session, bucket_id: int, user: str) -> None:
         """Look from a bucket and its writer."""
         self.session = session
         self.bucket_id = bucket_id
         self._user = user
-        self._may_read = may_read
-        self._readable: dict[int, bool] = {}
 
     def xorbs(self, names: Collection[str]) -> set[str]:
         """Return those xorbs that were sent to the writer's own buckets: all their chunks are the writer's."""
-        return self._claimed((Claimed.XORB,), names)
+        found: set[str] = set()
+        for some in upserts.slices(sorted(names)):
+            found.update(self.session.exec(self._claims((Claimed.XORB,)).where(col(ClaimRow.digest).in_(some))))
+        return found
 
     def contents(self, names: Collection[str]) -> set[str]:
         """Return those contents that the writer could read."""
-        claimed = self._claimed((Claimed.CONTENT, Claimed.OFFERED), names)
-        return claimed | self._in_files(set(names) - claimed)
+        found: set[str] = set()
+        for some in upserts.slices(sorted(names)):
+            name = col(ContentRow.digest)
+            found.update(self.session.exec(select(ContentRow.digest).where(name.in_(some), self.opens(name))))
+        return found
 
     def ranges(self, xorb: str, chunks: int, *, spend: Callable[[int], None]) -> list[ChunkRange]:
         """List which of a xorb's `chunks` chunks lie in contents that the writer could read.
@@ -64,30 +68,28 @@ class Reach:
             terms = (term for raw in rows for term in parse_terms(raw))
             yield [ChunkRange(term.start, term.end) for term in terms if term.xorb == name]
 
-    def _claimed(self, kinds: tuple[Claimed, ...], names: Collection[str]) -> set[str]:
+    def opens(self, content: Mapped[str]) -> ColumnElement[bool]:
+        """Ask of a column of names whether the writer could read that content."""
+        held = self._claims((Claimed.CONTENT, Claimed.OFFERED)).where(col(ClaimRow.digest) == content)
+        in_files = (
+            select(FileRow.path)
+            .join(BucketRow, col(BucketRow.id) == col(FileRow.bucket_id))
+            .where(col(FileRow.digest) == content, _is_readable(self._user))
+        )
+        return or_(exists(held), exists(in_files))
+
+    def _claims(self, kinds: tuple[Claimed, ...]) -> SelectOfScalar[str]:
         own: ColumnElement[bool] = col(BucketRow.id) == self.bucket_id
         if self._user:
             own = or_(own, col(BucketRow.owner) == self._user)
-        found: set[str] = set()
-        for some in upserts.slices(sorted(names)):
-            query = (
-                select(ClaimRow.digest)
-                .join(BucketRow, col(BucketRow.id) == col(ClaimRow.bucket_id))
-                .where(own, col(ClaimRow.kind).in_(kinds), col(ClaimRow.digest).in_(some))
-            )
-            found.update(self.session.exec(query))
-        return found
+        return (
+            select(ClaimRow.digest)
+            .join(BucketRow, col(BucketRow.id) == col(ClaimRow.bucket_id))
+            .where(own, col(ClaimRow.kind).in_(kinds))
+        )
 
-    def _in_files(self, names: Collection[str]) -> set[str]:
-        found: set[str] = set()
-        for some in upserts.slices(sorted(names)):
-            query = select(FileRow.digest, FileRow.bucket_id).where(col(FileRow.digest).in_(some)).distinct()
-            found.update(digest for digest, bucket_id in self.session.exec(query) if self._reads(bucket_id))
-        return found
 
-    def _reads(self, bucket_id: int) -> bool:
-        if bucket_id not in self._readable:
-            row = self.session.get_one(BucketRow, bucket_id)
-            bucket = Bucket(parse_bucket(row.name), row.owner, private=row.private, created_at=row.created_at)
-            self._readable[bucket_id] = self._may_read(bucket)
-        return self._readable[bucket_id]
+def _is_readable(user: str) -> ColumnElement[bool]:
+    """Ask what `web.hub.access.is_readable` asks, of rows."""
+    is_public = col(BucketRow.private).is_(False)
+    return or_(is_public, col(BucketRow.owner) == user) if user else is_public

@@ -5,19 +5,20 @@ new store generation. Rows go first; a file without a row is harmless, and is re
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from sqlalchemy import Engine, delete, exists
+from sqlalchemy import ColumnElement, Engine, delete, exists, tuple_
 from sqlmodel import Session, col, select
 
 from storage.database import reading, writing
 from storage.local import upserts
 from storage.local.blobs import Blobs
 from storage.local.claims import Claimed
+from storage.local.mentions import Mentioned
 from storage.local.rows import ClaimRow, ContentRow, ContentXorbRow, FileRow, XorbRow
 
 KEPT_FOR = timedelta(days=22)
@@ -45,24 +46,32 @@ class Swept:
 
 
 def sweep(engine: Engine, blobs: Blobs, *, now: datetime, takes_strangers: bool = True) -> Swept:
-    """Remove what may go and say what that was.
+    """Remove what may go, a page at a time, and say what that was.
 
     Files that no row named when it began are strangers: a crash leaves some, but to an empty or older database beside
     a full folder everything is one. Without `takes_strangers` they stay.
     """
-    with writing(engine) as session:
-        contents, xorbs = _sweep_rows(session, before=now - KEPT_FOR)
-    names = list(_orphans(engine, blobs)) if takes_strangers else xorbs
-    orphans = [_remove_orphan(engine, blobs, name, now=now) for name in names]
+    before = now - KEPT_FOR
+    contents = sum(len(page) for page in _sweep_rows(engine, ContentRow, before))
+    xorbs: list[str] = []
+    orphans: list[int | None] = []
+    for page in _sweep_rows(engine, XorbRow, before):
+        xorbs += page
+        orphans += [_remove_orphan(engine, blobs, name, now=now) for name in page]
+    if takes_strangers:
+        orphans += [_remove_orphan(engine, blobs, name, now=now) for name in list(_orphans(engine, blobs))]
     broken = [_remove(path) for path in list(_leftovers(blobs))]
     return _total(contents, xorbs, orphans, broken)
 
 
 def foresee(engine: Engine, blobs: Blobs, *, now: datetime) -> Swept:
     """Say what a sweep would remove."""
-    with Session(engine) as session:
-        contents, xorbs = _sweep_rows(session, before=now - KEPT_FOR)
-        session.rollback()
+    before = now - KEPT_FOR
+    going = select(ContentRow.digest).where(*_may_go(ContentRow, before))
+    kept = exists().where(col(ContentXorbRow.xorb) == col(XorbRow.digest), col(ContentXorbRow.content).not_in(going))
+    with reading(engine) as session:
+        contents = len(session.exec(going).all())
+        xorbs = list(session.exec(select(XorbRow.digest).where(col(XorbRow.mentioned_at) < before, ~kept)))
     names = {*xorbs, *_orphans(engine, blobs)}
     orphans = [_size(blobs.path(name)) for name in sorted(names)]
     return _total(contents, xorbs, orphans, [_size(path) for path in _leftovers(blobs)])
@@ -73,25 +82,46 @@ def _total(contents: int, xorbs: list[str], orphans: list[int | None], broken: l
     return Swept(contents, len(xorbs), len(files), len(leftovers), sum(files) + sum(leftovers))
 
 
-def _sweep_rows(session: Session, *, before: datetime) -> tuple[int, list[str]]:
-    """Delete records that may go; count the contents and name the xorbs.
+def _may_go(table: Mentioned, before: datetime) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    """Ask for what nobody mentioned lately and nothing is built on."""
+    if table is ContentRow:
+        used = exists().where(col(FileRow.digest) == col(ContentRow.digest))
+    else:
+        used = exists().where(col(ContentXorbRow.xorb) == col(XorbRow.digest))
+    return col(table.mentioned_at) < before, ~used
 
-    Whoever mentions one in the same moment has its row: the deletion waits, looks again and lets it be.
+
+def _sweep_rows(engine: Engine, table: Mentioned, before: datetime) -> Iterator[list[str]]:
+    """Delete records that may go, with the claims to them, and name them: each page in a transaction of its own."""
+    after = ""
+    while True:
+        asked = select(table.digest).where(col(table.digest) > after, *_may_go(table, before)).order_by(table.digest)
+        with reading(engine) as session:
+            page = session.exec(asked.limit(upserts.IN_LIMIT)).all()
+        if not page:
+            return
+        with writing(engine) as session:
+            gone = _delete(session, table, page, before)
+        yield gone
+        after = page[-1]
+
+
+def _delete(session: Session, table: Mentioned, page: Sequence[str], before: datetime) -> list[str]:
+    """Delete those records of a page that still may go.
+
+    One that somebody holds is about to be mentioned and stays. So a sweep never waits while it holds anything, and
+    nobody else's order of locks can make it part of a deadlock.
     """
-    named = exists().where(col(FileRow.digest) == col(ContentRow.digest))
-    old = delete(ContentRow).where(col(ContentRow.mentioned_at) < before, ~named).returning(col(ContentRow.digest))
-    contents = list(session.scalars(old))
-    built_on = exists().where(col(ContentXorbRow.xorb) == col(XorbRow.digest))
-    unused = delete(XorbRow).where(col(XorbRow.mentioned_at) < before, ~built_on).returning(col(XorbRow.digest))
-    xorbs = list(session.scalars(unused))
-    _drop_claims(session, (Claimed.CONTENT, Claimed.OFFERED), contents)
-    _drop_claims(session, (Claimed.XORB,), xorbs)
-    return len(contents), xorbs
-
-
-def _drop_claims(session: Session, kinds: tuple[Claimed, ...], digests: list[str]) -> None:
-    for some in upserts.slices(digests):
-        session.execute(delete(ClaimRow).where(col(ClaimRow.kind).in_(kinds), col(ClaimRow.digest).in_(some)))
+    asked = select(table.digest).where(col(table.digest).in_(page), *_may_go(table, before))
+    free = list(session.exec(asked.with_for_update(skip_locked=True)))
+    session.execute(delete(table).where(col(table.digest).in_(free)))
+    kinds = (Claimed.CONTENT, Claimed.OFFERED) if table is ContentRow else (Claimed.XORB,)
+    key = tuple_(col(ClaimRow.bucket_id), col(ClaimRow.kind), col(ClaimRow.digest))
+    claims = select(ClaimRow.bucket_id, ClaimRow.kind, ClaimRow.digest).where(
+        col(ClaimRow.kind).in_(kinds), col(ClaimRow.digest).in_(free)
+    )
+    session.execute(delete(ClaimRow).where(key.in_(claims.with_for_update(skip_locked=True))))
+    return free
 
 
 def _orphans(engine: Engine, blobs: Blobs) -> Iterator[str]:

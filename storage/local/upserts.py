@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
-from sqlalchemy import CursorResult
+from sqlalchemy import CursorResult, inspect
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlmodel import Session, SQLModel
 
@@ -15,7 +15,10 @@ def insert_new(session: Session, table: type[SQLModel], rows: Sequence[dict[str,
     """Insert the rows whose key is free; return how many those were."""
     if not rows:
         return 0
-    result = session.execute(_insert(session, table).on_conflict_do_nothing(), list(rows))
+    key = [column.name for column in inspect(table).primary_key]
+    statement = _insert(session, table).on_conflict_do_nothing()
+    counted = {"preserve_rowcount": True}  # PostgreSQL's driver counts inserted rows only when asked to
+    result = session.execute(statement, _ordered(rows, key), execution_options=counted)
     return cast(CursorResult[Any], result).rowcount
 
 
@@ -25,13 +28,18 @@ def put(session: Session, table: type[SQLModel], rows: Sequence[dict[str, Any]],
         return
     statement = _insert(session, table)
     fresh = {name: statement.excluded[name] for name in rows[0] if name not in key}
-    session.execute(statement.on_conflict_do_update(index_elements=list(key), set_=fresh), list(rows))
+    session.execute(statement.on_conflict_do_update(index_elements=list(key), set_=fresh), _ordered(rows, key))
 
 
 def slices(values: Sequence[str]) -> Iterator[Sequence[str]]:
     """Cut values into lists short enough for one `IN (…)`."""
     for start in range(0, len(values), IN_LIMIT):
         yield values[start : start + IN_LIMIT]
+
+
+def _ordered(rows: Sequence[dict[str, Any]], key: Sequence[str]) -> list[dict[str, Any]]:
+    """Put rows in the order of their key: two transactions that insert the same ones then don't deadlock."""
+    return sorted(rows, key=lambda row: [row[name] for name in key])
 
 
 def _insert(session: Session, table: type[SQLModel]) -> Any:

@@ -18,7 +18,7 @@ Nodes = list[tuple[bytes, int]]
 
 
 def write(session: Session, files: Blobs, content: bytes | Path, *, now: datetime) -> Content:
-    """Store bytes, or the file at a path, and return the content; holds one xorb of data in memory."""
+    """Store bytes, or the file at a path, and return the content, not yet registered; holds one xorb in memory."""
     nodes: Nodes = []
     terms: list[Term] = []
     for pieces in batch(cut(_pieces(content))):
@@ -26,10 +26,7 @@ def write(session: Session, files: Blobs, content: bytes | Path, *, now: datetim
         nodes += added
         terms.append(_write_xorb(session, files, pieces, added, now=now))
     size = sum(length for _, length in nodes)
-    written = contents.verified(file_hash(nodes), size, terms, (digest for digest, _ in nodes))
-    if terms:
-        contents.register(session, [written], now=now)
-    return written
+    return contents.verified(file_hash(nodes), size, terms, (digest for digest, _ in nodes))
 
 
 def _write_xorb(session: Session, files: Blobs, pieces: list[bytes], nodes: Nodes, *, now: datetime) -> Term:

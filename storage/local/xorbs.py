@@ -2,15 +2,15 @@
 
 from collections.abc import Collection
 from datetime import datetime
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO
 
-from sqlalchemy import CursorResult, update
 from sqlmodel import Session, col, select
 
+from storage import quota_meter
 from storage.errors import Corrupt
-from storage.local import upserts
+from storage.local import mentions, upserts
 from storage.local.blobs import Blobs
-from storage.local.rows import XorbRow
+from storage.local.rows import ContentXorbRow, XorbRow
 from storage.xet.hashes import Digest, from_text, to_text
 from storage.xet.tables import ChunkTable, parse_table
 
@@ -22,11 +22,14 @@ def keep(session: Session, files: Blobs, file: BinaryIO, table: ChunkTable, dige
 
     The row goes in first: whoever holds it is alone in replacing the file, so that file and table always
     belong together even when two clients send the same chunks packed differently. A crash before the
-    commit leaves a file without a row, which the next upload replaces.
+    commit leaves a file without a row, which the next upload replaces. One that was set aside comes back under files
+    that are built on it: whoever metered them meanwhile took its chunks for lost.
     """
     name = to_text(digest)
     if mention(session, [name], now=now):
         return
+    built_on_it = session.exec(select(ContentXorbRow.content).where(ContentXorbRow.xorb == name)).all()
+    quota_meter.recast(session, built_on_it)
     row = {"digest": name, "size": table.stored_bytes, "unpacked": table.size_bytes, "chunks": table.to_bytes()}
     if upserts.insert_new(session, XorbRow, [row | {"stored_at": now, "mentioned_at": now}]):
         file.truncate(table.stored_bytes)
@@ -38,11 +41,7 @@ def mention(session: Session, digests: Collection[str], *, now: datetime) -> int
 
     Until the transaction ends none of them can be swept.
     """
-    count = 0
-    for some in upserts.slices(sorted(digests)):
-        change = update(XorbRow).where(col(XorbRow.digest).in_(some)).values(mentioned_at=now)
-        count += cast(CursorResult[Any], session.execute(change)).rowcount
-    return count
+    return mentions.mention(session, XorbRow, digests, now=now)
 
 
 def find_tables(session: Session, digests: Collection[Digest]) -> dict[Digest, ChunkTable]:

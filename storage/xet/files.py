@@ -28,7 +28,8 @@ def verify_file(
         InvalidXet: at the first thing that doesn't hold.
     """
     if not (count_chunks(claim.terms) <= MAX_FILE_CHUNKS):
-        raise InvalidXet(f"A file has at most {MAX_FILE_CHUNKS} chunks.")
+        hint = "That is about 32 GiB: upload a larger one as several files."
+        raise InvalidXet(f"A file has at most {MAX_FILE_CHUNKS} chunks.", hint=hint)
     for term, proof in zip(claim.terms, claim.proofs, strict=True):
         _check_term(term, tables.get(term.xorb) if may_use(term) else None)
         if term_hash(tables[term.xorb].raw_digests(term.start, term.end)) != proof:

@@ -282,6 +282,10 @@ def test_one_of_every_move_is_made_and_told_apart_from_refusals() -> None:
         work.gather("bee", "int4", "Mine.", True),
         work.note("bee", "int4", "A note.", False),
         work.share("cow", "int4", "b/c"),
+        *(work.moderate("ant", "int4", index, "hide") for index in range(4)),
+        work.moderate("bee", "int4", 0, "unhide"),
+        work.share("cow", "int4", "b/c"),
+        work.gather("ant", "int4", "Once more.", False),
         work.trace("cow", "s1", "{total: 7}", Share.FULL),
         work.trace("cow", "s1", "{total: 8}", Share.STATS),
         work.trace("cow", "s2", "{total: -1}", Share.STATS),
@@ -289,7 +293,7 @@ def test_one_of_every_move_is_made_and_told_apart_from_refusals() -> None:
         say("ant", "After the clock went back.", 2, False),
     ]
     with fresh_board() as board:
-        assert play(board, history) == 4
+        assert play(board, history) == 7  # what is hidden stays, and bee is no organizer
         assert board.posted == sorted(board.posted)
         assert (len(board.posted), len(board.results)) == (4, 1)
         assert reindex.check(board.site, board.session) == []

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from sqlmodel import Session
 
+import board.markdown
+import board.search
 from agents.rows import AgentRow
 from board import search_index
 from board.rows import PostRow
@@ -168,3 +170,43 @@ def test_a_long_body_is_found_by_its_end_where_the_engine_can(database: Session)
 def test_words_are_spelled_in_plain_ascii() -> None:
     words = spellings("Ünïcode 模型 ''; -- 🚀 \u202eabc a_b")
     assert all(word.isascii() and word.replace("_", "").isalnum() and word == word.lower() for word in words)
+
+
+@pytest.mark.parametrize("words", ["needle", "NEEDLE", "模型", "🚀", "nee", '"sharp needle"'])
+def test_a_snippet_shows_a_hit_deep_inside_a_text(database: Session, words: str) -> None:
+    put(database, 1, f"{'filler ' * 5000}a sharp Needle, 模型 🚀 and more{' filler' * 500}")
+    (hit,) = search(database, words, kind=None, limit=1).hits
+    told = hit.as_json()
+    assert "<mark>" in told["snippet_html"]
+    assert "Needle" in told["snippet"]
+    assert (told["snippet"][0], told["snippet"][-1]) == ("…", "…")
+    assert len(told["snippet"]) < 300
+
+
+@pytest.mark.parametrize(
+    "text", ["a " * 100_000, "語" * 60_000, "\ufdfa " * 60_000, "[" * 200_000 + " a", "#" * 200_000 + " a"]
+)
+def test_a_hit_reads_as_much_of_a_hostile_text_as_it_shows(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str
+) -> None:
+    engine = make_engine(f"sqlite:///{tmp_path / 'search.db'}")
+    migrate(engine)
+    read: list[int] = []
+    for module, name in ((board.search, "words_of"), (board.search, "normalised"), (board.markdown, "tokens_of")):
+        monkeypatch.setattr(module, name, _noting(getattr(module, name), read))
+    with Session(engine.execution_options(paddock_writes=True)) as session:
+        put(session, 1, text)
+        for query in ("a a a a", "語", "\ufdfa", "a " * 16):
+            for hit in search(session, query, kind=None, limit=1).hits:
+                assert len(hit.as_json()["snippet"]) < 300
+    engine.dispose()
+    assert read
+    assert max(read) <= 2000
+
+
+def _noting(real: Callable[[str], object], read: list[int]) -> Callable[[str], object]:
+    def noting(text: str) -> object:
+        read.append(len(text))
+        return real(text)
+
+    return noting

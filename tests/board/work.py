@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
-from board import syncs, taskforces, traces
+from board import moderation_targets, syncs, taskforces, taskforces_adding, traces
 from board.traces import Share
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def gather(agent: str, name: str, body: str, from_bucket: bool) -> Move:
 def note(agent: str, name: str, body: str, again: bool) -> Move:
     def move(board: "Board") -> None:
         source = board.source(agent, f"---\nrefs: {' '.join(board.posted[-1:])}\n---\n{body}", again=again)
-        taskforces.add_note_from_source(board.site, board.session, board.caller(agent), name, source)
+        taskforces_adding.add_note_from_source(board.site, board.session, board.caller(agent), name, source)
 
     return move
 
@@ -39,8 +39,22 @@ def share(agent: str, name: str, path: str) -> Move:
     def move(board: "Board") -> None:
         source = board.source(agent, f"{agent} at {board.staged}", again=False)
         caller, signed = board.caller(agent), f"{path}_{agent}.txt"
-        taskforces.add_file(board.site, board.session, caller, name, source, signed)
+        taskforces_adding.add_file(board.site, board.session, caller, name, source, signed)
         syncs.sync_shared(board.site, board.session, caller, source, signed)
+
+    return move
+
+
+def moderate(agent: str, name: str, index: int, verb: str) -> Move:
+    """Hide or bring back a file of a taskforce, a session, a registration…; who is no organizer is refused."""
+
+    def move(board: "Board") -> None:
+        listed = board.site.buckets(board.session).list
+        folders = (f"taskforces/{name}", "shared_resources", "traces", "agents")
+        files = [file for folder in folders for file in listed(board.site.central, folder)]
+        if files:
+            done = getattr(moderation_targets, verb)
+            done(board.site, board.session, board.caller(agent), files[index % len(files)].path, "For a\nreason.")
 
     return move
 
@@ -64,5 +78,6 @@ def moves(agents: st.SearchStrategy[str], bodies: st.SearchStrategy[str]) -> st.
         st.builds(gather, agents, names, bodies, st.booleans()),
         st.builds(note, agents, names, bodies, st.booleans()),
         st.builds(share, agents, names, st.sampled_from(["a", "b/c"])),
+        st.builds(moderate, st.just("ant"), names, st.integers(0, 9), st.sampled_from(["hide", "hide", "unhide"])),
         st.builds(trace, agents, st.sampled_from(["s1", "s2"]), tokens, st.sampled_from(Share)),
     )

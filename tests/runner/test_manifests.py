@@ -89,6 +89,59 @@ def test_a_profile_without_a_command_is_served_by_the_bundled_stack() -> None:
     assert (manifest.profile, manifest.overrides) == ("int4-fast", overrides)
 
 
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        {"bake": [], "engine.cudagraph-capture-sizes": [1, 8], "env.VLLM_LOGGING_LEVEL": "INFO"},
+        {"bake": [{"step": "drop-layers", "layers": [2, 3]}], "env": {"OMP_NUM_THREADS": "2"}},
+        {"engine": {"compilation-config": {"inductor_compile_config": {"triton.cudagraphs": False}}}},
+    ],
+)
+def test_lists_tables_and_variables_may_be_overridden(overrides: dict[str, object]) -> None:
+    assert parse_manifest(_bundled(overrides=overrides)).overrides == overrides
+
+
+@pytest.mark.parametrize("profile", ["my.toml", "My_Profile.v2.toml", "exact-bf16"])
+def test_a_profile_may_be_a_file_of_the_submission(profile: str) -> None:
+    assert parse_manifest(_bundled(profile=profile)).profile == profile
+
+
+def _deep(value: object, levels: int) -> object:
+    for _ in range(levels):
+        value = {"a": value}
+    return value
+
+
+@pytest.mark.parametrize(
+    ("overrides", "said"),
+    [
+        ({"levers.skinny": None}, "'levers.skinny' is null"),
+        ({"engine": {"hf-overrides": [1, {"a": None}]}}, r"'engine.hf-overrides\[1\].a' is null"),
+        ({"engine": {"d type": 1}}, "'engine.d type'.*letters, digits"),
+        ({"engine..dtype": 1}, "'engine..dtype'.*letters, digits"),
+        ({"": 1}, "''.*letters, digits"),
+        ({"a" * 201: 1}, "letters, digits"),
+        ({"summary": "x" * 4097}, "'summary' has more than 4096 characters"),
+        ({"summary": "a\0b"}, "'summary' holds a character"),
+        ({"summary": "\ud800"}, "'summary' holds a character"),
+        ({"window": 2**63}, "'window' is a number of more than 64 bits"),
+        ({"engine": _deep(1, 9)}, "'engine.a.a.a.a.a.a.a.a' is nested more than 8 deep"),
+        ({"engine": _deep(1, 900)}, "nested more than 8 deep"),
+        ({str(number): 1 for number in range(101)}, "more than 100"),
+        ({"env.PORT": "1"}, "PORT is set by the runner"),
+        ({"env": {"HOME": "/root"}}, "HOME is set by the runner"),
+        ({"env.A-B": "1"}, "'A-B' is no variable name"),
+        ({"env.HF_TOKEN": "hf_x"}, "HF_TOKEN is named like a secret"),
+        ({"env": {"VLLM_API_KEY": "x"}}, "VLLM_API_KEY is named like a secret"),
+    ],
+)
+def test_an_override_out_of_bounds_is_named_with_the_reason(overrides: dict[str, object], said: str) -> None:
+    with pytest.raises(BadManifest, match=f"wrong at overrides: .*{said}") as refused:
+        parse_manifest(_bundled(overrides=overrides))
+    assert len(refused.value.message) < 500
+    assert "hf_x" not in refused.value.message
+
+
 def test_a_command_beside_a_profile_is_the_submissions_own() -> None:
     manifest = parse_manifest(json.dumps({**GOOD, "profile": {"any": "thing"}, "overrides": 5}).encode())
     assert (manifest.serve, manifest.profile, manifest.overrides) == (GOOD["serve"], "", {})
@@ -101,9 +154,9 @@ def test_a_command_beside_a_profile_is_the_submissions_own() -> None:
         ({"profile": 5}, "profile"),
         ({"profile": ""}, "serve"),
         ({"overrides": ["levers.skinny"]}, "overrides"),
-        ({"overrides": {"Levers": 1}}, "overrides"),
-        ({"overrides": {"levers.skinny": None}}, "overrides"),
-        ({"overrides": {"engine": {"dtype": "x"}}}, "overrides"),
+        ({"profile": "a/b.toml"}, "profile"),
+        ({"profile": "..toml"}, "profile"),
+        ({"profile": "mine.json.."}, "profile"),
     ],
 )
 def test_a_profile_or_override_of_a_wrong_form_is_named(change: dict[str, object], where: str) -> None:

@@ -46,7 +46,7 @@ class World:
         self.files: dict[str, dict[str, str]] = {}
         self.chunks: dict[str, set[tuple[str, int]]] = {EMPTY: set()}
         self.sizes: dict[str, int] = {EMPTY: 0}
-        self.tables = {name: self._keep(site, name, count) for name, count in (("x", 6), ("y", 4))}
+        self.tables = {name: self.keep(site, name, count) for name, count in (("x", 6), ("y", 4))}
         self.digests = [EMPTY, *(self._content(site, number) for number in range(len(RUNS)))]
         for name in BUCKETS:
             self.create(name)
@@ -87,7 +87,8 @@ class World:
         people = {owner: self.usage(*(n for n, o in BUCKETS.items() if o == owner)) for owner in BUCKETS.values()}
         return people | {name: self.usage(name) for name in self.files}
 
-    def _keep(self, site: Site, name: str, count: int) -> ChunkTable:
+    def keep(self, site: Site, name: str, count: int) -> ChunkTable:
+        """Store one of the two xorbs, as an upload does."""
         pieces = [noise(8192 + 1000 * index, seed=hash_of(name) + index) for index in range(count)]
         raw, table, digest = xorb(pieces)
         ingest.check_xorb(BytesIO(raw), digest)

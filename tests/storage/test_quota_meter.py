@@ -19,7 +19,7 @@ from storage.quota_limits import ByteLimits
 from storage.quota_rows import MeteredContentRow, MeteredXorbRow, MeterRow
 from storage.settings import Settings
 from storage.site import Site, open_site
-from storage.xet.hashes import from_text
+from storage.xet.hashes import from_text, to_text
 from storage.xet.terms import parse_terms
 from tests.conftest import CHALLENGE, HeldClock
 from tests.storage.quota_world import BUCKETS, RUNS, World, add, borrow, passing_world, remove
@@ -161,6 +161,20 @@ def test_a_content_that_comes_back_recasts_the_meters_that_hold_it_alone(session
     ids = {name: meter.bucket_scope(world.store.id_of(BucketName("race", name))) for name in BUCKETS}
     kept = set(session.exec(select(MeterRow.scope)).all())
     assert kept == {ids["ada-2"], ids["bob-1"], meter.owner_scope("bob")}
+    assert world.metered() == world.modelled()
+
+
+def test_a_xorb_that_comes_back_recasts_the_meters_that_were_made_without_it(session: Session, site: Site) -> None:
+    """As it may between the two passes of fsck: the second one then finds its contents whole."""
+    world = World(site, session)
+    world.batch("ada-1", [add("a", world.digests[1]), add("b", world.digests[5])])
+    world.batch("bob-1", [add("b", world.digests[5])])
+    quarantine.set_xorb_aside(session, site.blobs, to_text(world.tables["x"].xorb_hash()))
+    world.batch("ada-2", [add("c", world.digests[2])])
+    assert meter.owner_usage(session, "ada").stored < world.usage("ada-1", "ada-2").stored
+    world.keep(site, "x", 6)
+    assert world.metered() == world.modelled()
+    world.batch("ada-1", [remove("a")])
     assert world.metered() == world.modelled()
 
 

@@ -24,7 +24,7 @@ from storage.xet.shards import serialise
 from tests.storage.xet.builders import claim, noise, xorb
 from tests.web import cast as casting
 from tests.web.cast import Cast, cookies_of, unchanging
-from tests.web.test_permission_matrix import PROGRAMS, ask, path_of, routes, words_of
+from tests.web.test_permission_matrix import PROGRAMS, TARGET, ask, named, path_of, routes, words_of
 from web.app import create_app
 
 PIECES = [noise(70_000, 1)]
@@ -65,7 +65,7 @@ def send(cast: Cast, route: str, call: Call) -> Response:
     key = cast.key(call.actor, None)
     fields = {
         "csrf": cast.form_word(key.cookie),
-        **{name: value.format(**cast.names) for name, value in call.form.items()},
+        **named(cast, call.form),
     }
     headers = {"Origin": "http://testserver", "Accept": "text/html", **cookies_of(key)}
     return cast.client.request(method, path_of(cast, route), data=fields, headers=headers)
@@ -111,6 +111,11 @@ WRITES = {
     "POST /v1/shared-resources:sync": Call("shared.sync"),
     "POST /v1/messages/{filename}:retract": Call("moderation.retract"),
     "POST /v1/results/{filename}:retract": Call("moderation.retract"),
+    "POST /v1/moderation:retract": Call("moderation.retract"),
+    "POST /v1/moderation:hide": Call("moderation.hide", "organizer"),
+    "POST /v1/moderation:unhide": Call(
+        "moderation.unhide", "organizer", before=asks("POST /v1/moderation:hide", "organizer")
+    ),
     "POST /v1/messages/{filename}:hide": Call("moderation.hide", "organizer"),
     "POST /v1/results/{filename}:hide": Call("moderation.hide", "organizer"),
     "POST /v1/messages/{filename}:unhide": Call(
@@ -146,10 +151,10 @@ WRITES = {
         "quotas.reset", "operator", {"budget": "raw_posts_per_min", "action": "reset", **WHY}
     ),
     "POST /post": Call("messages.post", form={"body": "Hello.", "step": "post"}),
-    "POST /t/{filename}/retract": Call("moderation.retract", form=WHY),
-    "POST /t/{filename}/hide": Call("moderation.hide", "organizer", WHY),
-    "POST /t/{filename}/unhide": Call(
-        "moderation.unhide", "organizer", WHY, before=asks("POST /t/{filename}/hide", "organizer", WHY)
+    "POST /moderation/retract": Call("moderation.retract", form=TARGET),
+    "POST /moderation/hide": Call("moderation.hide", "organizer", TARGET),
+    "POST /moderation/unhide": Call(
+        "moderation.unhide", "organizer", TARGET, before=asks("POST /moderation/hide", "organizer", TARGET)
     ),
     "POST /inbox/{handle}": Call("inbox.read", form={"read_to": "{message}"}),
     "POST /jobs/{job_id}/cancel": Call("jobs.cancel"),

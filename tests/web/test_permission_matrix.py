@@ -12,6 +12,7 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fastapi import FastAPI
@@ -75,6 +76,9 @@ POST   /v1/shared-resources:sync                                       post    4
 GET    /v1/threads/{filename}                                          -       ok  ok  ok  ok  ok  ok  ok  ok
 POST   /v1/messages/{filename}:retract                                 post    401 403 ok  403 403 403 403 401
 POST   /v1/results/{filename}:retract                                  post    401 403 ok  403 403 403 403 401
+POST   /v1/moderation:retract                                          post    401 403 ok  403 403 403 403 401
+POST   /v1/moderation:hide                                             post    401 403 403 403 ok  ok  403 401
+POST   /v1/moderation:unhide                                           post    401 403 403 403 bad bad 403 401
 POST   /v1/messages/{filename}:hide                                    post    401 403 403 403 ok  ok  403 401
 POST   /v1/results/{filename}:hide                                     post    401 403 403 403 ok  ok  403 401
 POST   /v1/messages/{filename}:unhide                                  post    401 403 403 403 bad bad 403 401
@@ -157,9 +161,9 @@ GET    /buckets/{namespace}/{name}/tree/{path:path}                    read    4
 GET    /post                                                           -       in  ok  ok  ok  ok  ok  ok  in
 POST   /post                                                           post    401 ok  ok  ok  ok  ok  403 401
 POST   /post/preview                                                   post    401 ok  ok  ok  ok  ok  403 401
-POST   /t/{filename}/retract                                           post    401 403 ok  403 403 403 403 401
-POST   /t/{filename}/hide                                              post    401 403 403 403 ok  ok  403 401
-POST   /t/{filename}/unhide                                            post    401 403 403 403 bad bad 403 401
+POST   /moderation/retract                                             post    401 403 ok  403 403 403 403 401
+POST   /moderation/hide                                                post    401 403 403 403 ok  ok  403 401
+POST   /moderation/unhide                                              post    401 403 403 403 bad bad 403 401
 POST   /jobs/{job_id}/cancel                                           run     401 403 ok  403 ok  ok  403 401
 GET    /inbox                                                          -       in  ok  ok  ok  ok  ok  ok  in
 GET    /inbox/{handle}                                                 -       ok  ok  ok  ok  ok  ok  ok  ok
@@ -209,7 +213,7 @@ WORDS = {
     "/v1/taskforces": {"path": "f_blue-heron.txt"},
     "/artifacts": {"path": "plots_blue-heron/a.png"},
 }
-BODIES: dict[str, object] = {
+BODIES: dict[str, dict[str, Any]] = {
     "POST /v1/agents/register": {"agent_id": "blue-heron", "model": "m", "harness": "h", "force": True},
     "POST /v1/messages": {"agent_id": "blue-heron", "body": "x"},
     "POST /mcp": {"jsonrpc": "2.0", "id": 1, "method": "tools/list"},
@@ -237,12 +241,14 @@ BODIES |= {
     for kind in ("messages", "results")
     for verb in ("retract", "hide", "unhide")
 }
+TARGET = {"target": "message_board/{message}", **WHY}
+BODIES |= {f"POST /v1/moderation:{verb}": TARGET for verb in ("retract", "hide", "unhide")}
 FORMS: dict[str, dict[str, str]] = {
     "POST /post": {"body": "x"},
-    "POST /inbox/{handle}": {"read_to": "message"},
+    "POST /inbox/{handle}": {"read_to": "{message}"},
     "POST /desk/people": {"user": "somebody"},
     "POST /desk/people/{user}/role": {"role": "organizer"},
-} | {f"POST /t/{{filename}}/{verb}": WHY for verb in ("retract", "hide", "unhide")}
+} | {f"POST /moderation/{verb}": TARGET for verb in ("retract", "hide", "unhide")}
 INSTEAD = {
     "POST /api/buckets/{namespace}/{name}": "/api/buckets/owner/new-bucket",
 }
@@ -300,9 +306,7 @@ def ask(cast: Cast, route: str, actor: str, need: Scope | None) -> Response:
     method, template = route.split(" ", 1)
     key, path = cast.key(actor, need), path_of(cast, route)
     if not template.startswith(PROGRAMS):
-        fields = {"csrf": cast.form_word(key.cookie), **FORMS.get(route, {})}
-        if "read_to" in fields:
-            fields["read_to"] = cast.names["message"]
+        fields = {"csrf": cast.form_word(key.cookie), **named(cast, FORMS.get(route, {}))}
         headers = {"Origin": "http://testserver", "Accept": "text/html", **cookies_of(key)}
         return cast.client.request(method, path, data=fields if method == "POST" else None, headers=headers)
     token = cast.store_token(key) if template.startswith("/cas/") else key.token
@@ -315,7 +319,14 @@ def ask(cast: Cast, route: str, actor: str, need: Scope | None) -> Response:
         return cast.client.request(
             method, path, content=b'{"type":"deleteFile","path":".bucket-sync-handshake"}\n', headers=headers
         )
-    return cast.client.request(method, path, json=BODIES.get(route), headers=headers)
+    body = BODIES.get(route)
+    sent = named(cast, body) if body and "target" in body else body
+    return cast.client.request(method, path, json=sent, headers=headers)
+
+
+def named(cast: Cast, given: dict[str, str]) -> dict[str, str]:
+    """Fill the names of what the cast made into the values of a form."""
+    return {name: value.format(**cast.names) for name, value in given.items()}
 
 
 def path_of(cast: Cast, route: str) -> str:

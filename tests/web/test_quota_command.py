@@ -40,12 +40,13 @@ def test_a_limit_is_set_shown_and_reset_and_each_change_says_why(place: list[str
     assert done.stdout == "user:ada bucket_bytes: 200000000000 -> no limit\n", done.output
     shown = run("show", "blue-heron", *place).stdout
     assert "race/tiny-blue-heron: 4 bytes, 4 stored, 1 files" in shown
-    assert f"{getpass.getuser()} reset bucket_bytes: 200000000000 -> no limit: Enough." in shown
+    assert "system reset bucket_bytes: 200000000000 -> no limit: Enough." in shown
     site = open_site(Settings(data=tmp_path / "data", challenge=Path(place[3])))
     with reading(site.engine) as session:
-        lines = session.exec(select(AuditRow.actor, AuditRow.proof, AuditRow.action)).all()
+        lines = session.exec(select(AuditRow.actor, AuditRow.proof, AuditRow.origin, AuditRow.action)).all()
     site.engine.dispose()
-    assert lines == [(getpass.getuser(), "server:cli", "quotas.set"), (getpass.getuser(), "server:cli", "quotas.reset")]
+    here = ("system", "server:command-line", f"shell:{getpass.getuser()}")
+    assert lines == [(*here, "quotas.set"), (*here, "quotas.reset")]
 
 
 def test_what_can_not_be_done_says_why(place: list[str]) -> None:

@@ -11,7 +11,10 @@ from agents.ownership import get_agent
 from agents.registrations import Application, register
 from agents.rows import AgentRow
 from agents.scopes import Scope
+from agents.tokens import Caller
+from board.changes import take_turn
 from board.listing import Record, read_limit
+from board.moderation_files import check_not_hidden
 from web.api.params import Peer
 from web.deps import Read, TheSite, Write, bearer, require
 from web.text import Text
@@ -47,8 +50,13 @@ def register_agent(
     new: NewAgent, site: TheSite, session: Write, token: Annotated[str | None, Depends(bearer)], peer: Peer
 ) -> Record:
     """Register an agent, or update it with force."""
-    done = register(site, session, token, new.application)
-    require(done.caller, Scope.POST)
+
+    def admit(caller: Caller, path: str) -> None:
+        require(caller, Scope.POST)
+        take_turn(session)  # before the bucket's locks, as who hides does: else one of the two is lost
+        check_not_hidden(session, [path])
+
+    done = register(site, session, token, new.application, admit=admit)
     target, now = f"agents/{done.filename}", site.clock()
     audit.record(session, caller=done.caller, action="agents.register", target=target, now=now, origin=peer)
     return {"filename": done.filename, "agent_bucket": done.row.agent_bucket, "hf_user": done.row.hf_user}
@@ -67,7 +75,7 @@ def list_agents(
     """List registered agents."""
     query = AgentQuery(q, hf_user, model, harness, read_limit(limit, default=0), descending=order == "desc")
     found = find_agents(session, query)
-    items = [f"{row.agent_id}.md" for row in found.rows]
+    items = [f"{agent_id}.md" for agent_id in found.ids]
     return {"count": found.count, "matched": found.matched, "items": items, "next": None}
 
 

@@ -25,4 +25,4 @@ def read_leaderboard(
     """Rank the results."""
     given = {"best_per_agent": best_per_agent, "verification": verification, "agent": agent, "limit": limit}
     query = read_query({**given, "hardware": hardware})
-    return leaderboard.show(session, site.challenge, query, now=site.clock()).to_json()
+    return leaderboard.told(session, leaderboard.show(session, site.challenge, query, now=site.clock()))

@@ -4,14 +4,18 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints
+from sqlmodel import Session
 
 from agents import audit
 from agents.tokens import Caller
-from board import moderation, moderation_acts
+from board import moderation, moderation_acts, moderation_targets
 from board.listing import Record, read_limit
-from board.records import MESSAGES, RESULTS
+from board.moderation_acts import ReadOnlyRecord
+from board.records import MESSAGES, RESULTS, is_record
 from board.rows import ModerationRow
 from runner import withdrawals
+from storage.paths import check_path
+from storage.site import Site
 from web.api.params import Peer
 from web.deps import Read, TheCaller, TheOrganizer, TheSite, Write
 from web.text import Text
@@ -29,6 +33,8 @@ def _said(text: str) -> str:
 
 
 Reason = Annotated[Text, StringConstraints(strip_whitespace=True, min_length=1, max_length=500), AfterValidator(_said)]
+Place = Annotated[Text, StringConstraints(min_length=1, max_length=2000)]
+"""A path of the central bucket."""
 
 
 class Why(BaseModel):
@@ -37,6 +43,46 @@ class Why(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     reason: Reason
+
+
+class Target(Why):
+    """What it is about, as a path of the central bucket, and why."""
+
+    target: Place
+
+
+def take_back(site: Site, session: Session, caller: Caller, target: str, reason: str) -> ModerationRow:
+    """Retract the record at a path of the central bucket, with what hangs on it.
+
+    Raises:
+        InvalidPath, MessageNotFound, IdentityMismatch, AlreadyGone: as `runner.withdrawals.retract`.
+        ReadOnlyRecord: it can't be taken back, or is no record.
+    """
+    folder, _, name = check_path(target).rpartition("/")
+    if not is_record(target):
+        raise ReadOnlyRecord("Only a record can be taken back.", hint="Put another file in the place of your own.")
+    return withdrawals.retract(site, session, caller, name, reason, folder=folder)
+
+
+@router.post("/v1/moderation:retract")
+def retract_target(what: Target, site: TheSite, session: Write, caller: TheCaller, peer: Peer) -> Record:
+    """Take back a message, a result or a taskforce's note of your own, for good."""
+    row = take_back(site, session, caller, what.target, what.reason)
+    return _told(site, session, caller, row, peer)
+
+
+@router.post("/v1/moderation:hide")
+def hide_target(what: Target, site: TheSite, session: Write, caller: TheOrganizer, peer: Peer) -> Record:
+    """Hide a record, or any file that a client put: a taskforce's, an artifact, shared, a trace's, a registration."""
+    row = moderation_targets.hide(site, session, caller, what.target, what.reason)
+    return _told(site, session, caller, row, peer)
+
+
+@router.post("/v1/moderation:unhide")
+def unhide_target(what: Target, site: TheSite, session: Write, caller: TheOrganizer, peer: Peer) -> Record:
+    """Bring back what was hidden, byte for byte, as an organizer."""
+    row = moderation_targets.unhide(site, session, caller, what.target, what.reason)
+    return _told(site, session, caller, row, peer)
 
 
 @router.post("/v1/messages/{filename}:retract")

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from sqlmodel import Session
 
-from agents.directory import agent_ids
+from agents.directory import count_agents, page_of_ids
 from agents.quotas import MAX_REASON, Action
 from agents.tokens import Caller
 from board.listing import Record
@@ -59,11 +59,11 @@ def list_quotas(
     limit: Annotated[int, Query(ge=1, le=_PAGE)] = _PAGE,
 ) -> Record:
     """Show every agent's budgets, for operators."""
-    everyone = sorted(agent_ids(session))
-    behind = [agent_id for agent_id in everyone if agent_id > after]
-    items = [quota_desk.record(site, session, agent_id) for agent_id in behind[:limit]]
-    more = behind[limit - 1] if len(behind) > limit else None
-    return {"count": len(everyone), "matched": len(behind), "items": items, "next": more}
+    found = page_of_ids(session, after=after, limit=limit + 1)
+    items = [quota_desk.record(site, session, agent_id) for agent_id in found[:limit]]
+    more = found[limit - 1] if len(found) > limit else None
+    matched = count_agents(session, after=after)
+    return {"count": count_agents(session), "matched": matched, "items": items, "next": more}
 
 
 @router.get("/v1/quotas/{handle}")

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, StringConstraints, model_validator
 
 from agents import audit
-from board import taskforces, taskforces_listing
+from board import taskforces, taskforces_adding, taskforces_listing
 from board.listing import Record, page, read_limit
 from board.messages import to_record
 from web.api.params import Listing, Peer
@@ -99,12 +99,12 @@ def read_taskforce(name: str, session: Read) -> Record:
 def add_to_taskforce(name: str, new: NewFile, site: TheSite, session: Write, caller: MaybeCaller, peer: Peer) -> Record:
     """Add a note to a taskforce, or with dest_path a named file."""
     if new.source is not None and new.dest_path is not None:
-        added = taskforces.add_file(site, session, caller, name, new.source, new.dest_path)
+        added = taskforces_adding.add_file(site, session, caller, name, new.source, new.dest_path)
     elif new.source is not None:
-        added = taskforces.add_note_from_source(site, session, caller, name, new.source)
+        added = taskforces_adding.add_note_from_source(site, session, caller, name, new.source)
     else:
         handle, body = new.agent_id or "", new.body or ""
-        added = taskforces.add_note_raw(site, session, caller, name, handle, body, kind=new.type)
+        added = taskforces_adding.add_note_raw(site, session, caller, name, handle, body, kind=new.type)
     audit.record(
         session, caller=caller, action=f"taskforces.{added.kind}", target=added.path, now=site.clock(), origin=peer
     )

@@ -5,13 +5,13 @@ from typing import Annotated
 
 import typer
 
-from agents import accounts, audit, links, sessions, tokens
+from agents import accounts, links, sessions, tokens
 from agents.roles import Role
 from agents.scopes import ALL, DEFAULT, Scope
 from storage.clock import to_iso_ms
 from storage.database import reading, writing
 from storage.site import Site
-from web.commands.site import HERE, Data, Race, open_here, out
+from web.commands.site import Data, Race, note, open_here, out
 
 user = typer.Typer(no_args_is_help=True, help="People's accounts.")
 token = typer.Typer(no_args_is_help=True, help="Bearer tokens.")
@@ -35,7 +35,7 @@ def add_user(
         accounts.add(session, name, role=role, now=site.clock())
         scopes = ALL if operator else DEFAULT
         fresh = tokens.issue(session, name, secret=site.secret, now=site.clock(), scopes=scopes)
-        audit.record(session, caller=HERE, action="users.add", target=name, now=site.clock())
+        note(site, session, "users.add", name)
     _print(fresh)
 
 
@@ -45,7 +45,7 @@ def set_role(name: str, role: Role, data: Data = None, challenge: Race = None) -
     site = open_here(data, challenge)
     with writing(site.engine) as session:
         accounts.set_role(session, name, role)
-        audit.record(session, caller=HERE, action="users.role", target=f"{name} {role}", now=site.clock())
+        note(site, session, "users.role", f"{name} {role}")
     out.print(f"{name} is now {role}.")
 
 
@@ -63,7 +63,7 @@ def make_link(name: str, data: Data = None, challenge: Race = None) -> None:
     site = open_here(data, challenge)
     with writing(site.engine) as session:
         path = links.make(session, name, secret=site.secret, now=site.clock())
-        audit.record(session, caller=HERE, action="links.make", target=name, now=site.clock())
+        note(site, session, "links.make", name)
     _print(f"{_address(site)}{path}")
 
 
@@ -84,7 +84,7 @@ def add_token(
     with writing(site.engine) as session:
         accounts.get_open(session, name)
         made = tokens.create(session, name, secret=site.secret, now=now, label=label, scopes=scopes, expires_at=ends)
-        audit.record(session, caller=HERE, action="tokens.make", target=made.row.id, now=now)
+        note(site, session, "tokens.make", made.row.id)
     _print(made.text)
 
 
@@ -105,7 +105,7 @@ def rotate_token(token: str, data: Data = None, challenge: Race = None) -> None:
     with writing(site.engine) as session:
         row = tokens.get_row(session, token, secret=site.secret)
         made = tokens.rotate(session, row, secret=site.secret, now=site.clock())
-        audit.record(session, caller=HERE, action="tokens.rotate", target=row.id, now=site.clock())
+        note(site, session, "tokens.rotate", row.id)
     _print(made.text)
 
 
@@ -115,7 +115,7 @@ def revoke_token(token: str, data: Data = None, challenge: Race = None) -> None:
     site = open_here(data, challenge)
     with writing(site.engine) as session:
         row = tokens.revoke(session, token, secret=site.secret, now=site.clock())
-        audit.record(session, caller=HERE, action="tokens.revoke", target=row.id, now=site.clock())
+        note(site, session, "tokens.revoke", row.id)
         out.print(f"Token {row.id} of {row.user} is revoked.")
 
 
@@ -134,7 +134,7 @@ def end_sessions(name: str, data: Data = None, challenge: Race = None) -> None:
     site = open_here(data, challenge)
     with writing(site.engine) as session:
         ended = sessions.end_all(session, name, now=site.clock())
-        audit.record(session, caller=HERE, action="sessions.end_all", target=name, now=site.clock())
+        note(site, session, "sessions.end_all", name)
     out.print(f"{ended} sessions of {name} have ended.")
 
 

@@ -1,6 +1,5 @@
 """Commands about budgets: show, set and reset them."""
 
-import getpass
 from typing import Annotated
 
 import typer
@@ -8,13 +7,10 @@ from rich.table import Column, Table
 from sqlmodel import Session
 
 from agents.quotas import Action
-from agents.roles import Role
-from agents.scopes import ALL, Proof
-from agents.tokens import Caller
 from storage.database import reading, writing
 from storage.site import Site
 from web import quota_desk
-from web.commands.site import Data, Race, open_here, out
+from web.commands.site import HERE, Data, Race, open_here, origin, out
 from web.quota_desk import Order
 
 quota = typer.Typer(no_args_is_help=True, help="Budgets of agents and people: posts, runs, bytes.")
@@ -53,14 +49,9 @@ def reset(handle: Handle, budget: Name, why: Why, data: Data = None, challenge: 
 
 def _change(site: Site, order: Order) -> None:
     with writing(site.engine) as session:
-        row = quota_desk.change(site, session, order, _operator())
+        row = quota_desk.change(site, session, order, HERE, origin=origin())
         before, after = quota_desk.figure(row.before), quota_desk.figure(row.after)
         out.print(f"{row.subject} {row.budget}: {before} -> {after}")
-
-
-def _operator() -> Caller:
-    """Whoever sits at this machine's command line may do everything; who that is, the machine says."""
-    return Caller(getpass.getuser(), "cli", Role.OPERATOR, ALL, Proof.SERVER)
 
 
 def _print(site: Site, session: Session, handle: str) -> None:

@@ -5,10 +5,9 @@ from typing import Annotated
 
 import typer
 
-from agents import audit
 from board.imports import import_board
 from storage.database import writing
-from web.commands.site import HERE, Data, Race, open_here, out
+from web.commands.site import Data, Race, note, open_here, out
 
 app = typer.Typer()
 
@@ -27,7 +26,7 @@ def import_folder(
     source = folder.resolve()
     with writing(site.engine) as session:
         report = import_board(site, session, source, label=label or source.name)
-        audit.record(session, caller=HERE, action="record.import", target=label or source.name, now=site.clock())
+        note(site, session, "record.import", label or source.name)
     for what, counts in (("taken", report.taken), ("here already", report.present), ("left out", report.left_out)):
         out.print(f"{what}: {', '.join(f'{count} {name}' for name, count in sorted(counts.items())) or 'nothing'}")
     out.print(f"can't be taken: {len(report.bad)}")

@@ -6,11 +6,12 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
+from storage.database import writing
 from storage.local import fsck as checks
 from storage.local import sweep as sweeping
 from storage.local.fsck import Finding
 from storage.site import Site
-from web.commands.site import Data, Race, err, open_here, out
+from web.commands.site import Data, Race, err, note, open_here, out
 
 app = typer.Typer()
 
@@ -38,6 +39,8 @@ def fsck(
             found += 1
             are_bytes_gone = are_bytes_gone or (finding.what == "xorb" and finding.is_damage)
     finally:  # an interrupted repair has set bytes aside, too
+        if repair:
+            _note(site, "store.repair", f"{found} faults")
         if repair and are_bytes_gone:
             out.print(f"New store generation {site.blobs.begin_generation()}: clients send again what was set aside.")
     counted = f"{extent.xorbs} xorbs ({extent.xorb_bytes} bytes), {extent.contents} contents, {extent.files} files"
@@ -68,8 +71,15 @@ def generation(
     ] = False,
 ) -> None:
     """Show the store's generation; clients forget what they uploaded to an earlier one."""
-    blobs = open_here(data, challenge).blobs
-    out.print(blobs.begin_generation() if new else blobs.generation)
+    site = open_here(data, challenge)
+    if new:
+        _note(site, "store.generation", str(site.blobs.begin_generation()))
+    out.print(site.blobs.generation)
+
+
+def _note(site: Site, action: str, target: str) -> None:
+    with writing(site.engine) as session:
+        note(site, session, action, target)
 
 
 def _refuse_if_most_are_missing(site: Site, recorded: int) -> None:

@@ -67,6 +67,7 @@ def create(
 ) -> JSONResponse:
     """Make a bucket for the caller; one that is there already answers 409 with its address."""
     store, full = local(site, session), bucket_name(namespace, name, caller)
+    store.reserve(full)
     url = {"url": f"{origin(request)}/buckets/{full}", "name": str(full), "id": str(full)}
     if _is_visible(store, full, caller.user):
         message = f"The bucket {full} exists already"
@@ -142,6 +143,7 @@ def move(
     if wanted.type != "bucket":
         raise Malformed("Only buckets live here.")
     store, to = local(site, session), parse_bucket(wanted.toRepo)
+    store.reserve(to)
     bucket = writable(store, parse_bucket(wanted.fromRepo), caller.user).name
     if not _is_visible(store, to, caller.user):  # else the rename says that it exists
         check_new_name(site, store, to, caller)

@@ -16,7 +16,7 @@ from storage.local.blobs import Blobs
 from storage.local.contents import Readable
 from storage.site import Site
 from storage.xet.errors import InvalidXet
-from storage.xet.hashes import from_text, to_text
+from storage.xet.hashes import Digest, from_text, to_text
 from storage.xet.reconstruction import ChunkRange, Fetch, Plan, SignUrl, fetches, plan, to_v1, to_v2
 from storage.xet.tables import ChunkTable
 from storage.xet.xorbs import read_verified
@@ -40,11 +40,12 @@ class Recipe:
         """Plan.
 
         Raises:
+            InvalidXet: that has not the form of a hash.
             FileNotInBucket: no file of the bucket has that hash, wherever else it may be.
             RangeNotSatisfiable: the range begins at or behind the file's end.
         """
         with reading(site.engine) as session:
-            content = _content(site, session, grant, digest)
+            content = _content(site, session, grant, from_text(digest))
         span = parse_range(request.headers.get("range"), content.size)
         expires_s = int((site.clock() + URL_LIFE).timestamp())
         base = f"{origin(request)}/cas/{site.blobs.generation}/{grant.bucket_id}/xorbs"
@@ -93,11 +94,11 @@ def xorb_bytes(
     return send(pieces, span, table.stored_bytes, {"Content-Type": "application/octet-stream"})
 
 
-def _content(site: Site, session: Session, grant: Grant, digest: str) -> Readable:
+def _content(site: Site, session: Session, grant: Grant, digest: Digest) -> Readable:
     granted_bucket(local(site, session), grant)
-    if not listing.holds(session, grant.bucket_id, digest):
+    if not listing.holds(session, grant.bucket_id, to_text(digest)):
         raise FileNotInBucket("No file of this bucket has that hash.")
-    return contents.load(session, digest)
+    return contents.load(session, to_text(digest))
 
 
 def _pair(text: str) -> tuple[int, int]:

@@ -12,6 +12,7 @@ from agents.tokens import Caller, find_holder
 from storage.buckets import Bucket, BucketNotFound
 from storage.errors import Forbidden, NotFound, Unauthorized
 from storage.local.buckets import LocalBuckets
+from storage.local.pins import pin
 from storage.local.reach import Reach
 from web.deps import TheSite, bearer
 from web.hub.access import is_readable, user_of, writable
@@ -88,6 +89,17 @@ def granted_bucket(store: LocalBuckets, grant: Grant) -> Bucket:
     return writable(store, bucket.name, user) if grant.mode is Mode.WRITE else bucket
 
 
+def kept_bucket(store: LocalBuckets, grant: Grant) -> Bucket:
+    """Return the grant's bucket for a write: nobody deletes it before the transaction ends.
+
+    Raises:
+        Unauthorized, BucketNotFound, NotYourBucket: as `granted_bucket`.
+    """
+    bucket = granted_bucket(store, grant)
+    pin(store.session, grant.bucket_id, alone=False)
+    return bucket
+
+
 def holder(store: LocalBuckets, grant: Grant) -> Caller | None:
     """Return whose access a grant is; None for anybody's.
 
@@ -109,5 +121,4 @@ def reach_of(store: LocalBuckets, grant: Grant) -> Reach:
         Unauthorized, BucketNotFound, NotYourBucket: they may not write it any more.
     """
     granted_bucket(store, grant)
-    user = user_of(holder(store, grant))
-    return Reach(store.session, grant.bucket_id, user, may_read=lambda bucket: is_readable(bucket, user))
+    return Reach(store.session, grant.bucket_id, user_of(holder(store, grant)))

@@ -15,7 +15,7 @@ from storage.xet.errors import InvalidXet
 from storage.xet.hashes import Digest, from_text, to_text
 from storage.xet.reconstruction import ChunkRange
 from web.hub.access import local
-from web.hub.granting import reach_of
+from web.hub.granting import kept_bucket, reach_of
 from web.hub.signing import Grant
 
 
@@ -44,6 +44,7 @@ def is_known(site: Site, grant: Grant, digest: str) -> bool:
         if not _is_open(reach, xorb):
             return False
     with writing(site.engine) as session:
+        kept_bucket(local(site, session), grant)
         reach = reach_of(local(site, session), grant)
         if not (_is_open(reach, xorb) and xorbs.mention(session, [digest], now=site.clock())):
             return False
@@ -53,6 +54,7 @@ def is_known(site: Site, grant: Grant, digest: str) -> bool:
 
 def _note(session: Session, site: Site, grant: Grant, found: Found, chunk: Digest, *, now: datetime) -> bool:
     """Note the offer if it still holds now that nobody else writes."""
+    kept_bucket(local(site, session), grant)
     again = offers.find(reach_of(local(site, session), grant), chunk)
     if again is None or again.content != found.content:
         return False

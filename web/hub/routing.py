@@ -7,11 +7,13 @@ from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
+from sqlalchemy.exc import DataError
 
 from storage.buckets import BucketNotFound, FileNotInBucket
 from storage.errors import Corrupt, Malformed, PaddockError, TooMany
 from web.hub.ranges import RangeNotSatisfiable
 from web.statuses import status_of
+from web.text import UNSTORABLE
 
 _HUB_CODES: dict[type[PaddockError], str] = {BucketNotFound: "RepoNotFound", FileNotInBucket: "EntryNotFound"}
 
@@ -33,6 +35,8 @@ class HubRoute(APIRoute):
             except RequestValidationError as error:
                 first = error.errors()[0]
                 return refusal(Malformed(f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"))
+            except DataError:
+                return refusal(Malformed(UNSTORABLE))
 
         return answer
 

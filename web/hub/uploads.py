@@ -11,8 +11,9 @@ from starlette.concurrency import run_in_threadpool
 
 from agents import audit
 from storage.database import reading, writing
-from storage.errors import NotFound
+from storage.errors import NotFound, Unavailable
 from storage.local import ingest
+from storage.local.contents import Content
 from storage.quota_foresight import OverQuota
 from storage.site import Site
 from storage.xet.hashes import Digest, from_text, to_text
@@ -21,12 +22,18 @@ from web.api.params import Peer
 from web.deps import TheSite
 from web.hub import known, quotas
 from web.hub.access import local
-from web.hub.granting import TheGrant, TheWriteGrant, granted_bucket, holder, reach_of
+from web.hub.granting import TheGrant, TheWriteGrant, granted_bucket, holder, kept_bucket, reach_of
 from web.hub.receiving import received
 from web.hub.routing import HubRoute
 from web.hub.sending import Octets
 from web.hub.signing import Grant
 from web.last_use import peer
+
+
+class ShardUnfinished(Unavailable):
+    """A part of the shard's files is registered; sent again, it goes on behind them."""
+
+    code = "SHARD_UNFINISHED"
 
 
 class Lines(Response):
@@ -121,17 +128,28 @@ def _keep_xorb(site: Site, grant: Grant, file: BinaryIO, digest: Digest, origin:
     """Check before the database is locked, store while it is."""
     table = ingest.check_xorb(file, digest)
     with writing(site.engine) as session:
-        bucket = granted_bucket(local(site, session), grant)
+        bucket = kept_bucket(local(site, session), grant)
         quotas.check_xorb(site, session, bucket, grant, to_text(digest), table.size_bytes)
         _note(site, session, grant, "store.xorb", f"{bucket.name}: {to_text(digest)}", origin)
         return ingest.keep_xorb(session, site.blobs, file, table, digest, bucket_id=grant.bucket_id, now=site.clock())
 
 
 def _keep_shard(site: Site, grant: Grant, file: BinaryIO, origin: str) -> bool:
+    """Register what may be verified at once; clients send a shard again by themselves that was answered by a 503."""
     with reading(site.engine) as session:
-        verified = ingest.check_shard(file, reach_of(local(site, session), grant))
+        checked = ingest.check_shard(file, reach_of(local(site, session), grant))
+    is_new = _keep_contents(site, grant, checked.contents, origin)
+    if not checked.is_whole:
+        raise ShardUnfinished(
+            f"The shard is too much to verify at once; {len(checked.contents)} of its files are registered.",
+            hint="Send it again for the rest.",
+        )
+    return is_new
+
+
+def _keep_contents(site: Site, grant: Grant, verified: list[Content], origin: str) -> bool:
     with writing(site.engine) as session:
-        bucket = granted_bucket(local(site, session), grant)
+        bucket = kept_bucket(local(site, session), grant)
         quotas.check_files(site, session, bucket, grant, verified)
         _note(site, session, grant, "store.shard", f"{bucket.name}: {len(verified)} contents", origin)
         return ingest.register_shard(session, verified, bucket_id=grant.bucket_id, now=site.clock())

@@ -1,11 +1,10 @@
 """`/agents` and `/agents/{id}`: who takes part."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from markupsafe import Markup
 from sqlmodel import Session, col, func, select
 
@@ -27,7 +26,7 @@ from web.pages.standings import Standing
 from web.sessions import MaybeSignedIn
 
 router = APIRouter(include_in_schema=False)
-_PLACED = 100_000  # everybody
+_AGENTS = 50
 _POSTS = 20
 _SHOWN = 50
 _JOBS = 10
@@ -49,11 +48,14 @@ class AgentLine:
 
 @dataclass(frozen=True)
 class AgentsView:
-    """Everybody who is registered, the best placed first."""
+    """A page of those who are registered, the best placed first; `more` is the agent after whom the next one begins."""
 
     template: ClassVar[str] = "agents.html"
 
+    count: int
     agents: tuple[AgentLine, ...]
+    is_first: bool
+    more: str
     unit: str
 
 
@@ -95,9 +97,11 @@ class AgentView:
 
 
 @router.get("/agents")
-def agents(request: Request, site: TheSite, session: Read) -> Response:
+def agents(
+    request: Request, site: TheSite, session: Read, after: Annotated[str, Query(max_length=100)] = ""
+) -> Response:
     """List the agents."""
-    return page(request, agents_view(site, session))
+    return page(request, agents_view(site, session, after=after))
 
 
 @router.get("/agents/{agent_id}")
@@ -109,34 +113,44 @@ def agent(request: Request, agent_id: str, site: TheSite, session: Read, viewer:
     return page(request, agent_view(site, session, row, url=site_url(request, site), viewer=viewer))
 
 
-def agents_view(site: Site, session: Session) -> AgentsView:
-    """Read everybody, those with a place first, then by name."""
-    best = {row.agent: (at, row) for at, row in enumerate(standings.verified(site, session, limit=_PLACED).rows)}
-    said, achieved = _counts(session, MESSAGES), _counts(session, RESULTS)
-    rows = session.exec(select(AgentRow)).all()
-    ordered = sorted(rows, key=lambda row: (best[row.agent_id][0] if row.agent_id in best else len(rows), row.agent_id))
-    lines = tuple(_line(row, best, said, achieved) for row in ordered)
-    return AgentsView(lines, site.challenge.score.unit)
+def agents_view(site: Site, session: Session, *, after: str = "") -> AgentsView:
+    """Read a page of everybody, those with a place first, then by name; it begins after one agent."""
+    rows, everyone = standings.placed(site, session), agent_ids(session)
+    first = [row.agent for row in rows if row.agent in everyone]
+    ordered = [*first, *sorted(everyone.difference(first))]
+    start = ordered.index(after) + 1 if after in everyone else 0
+    shown = ordered[start : start + _AGENTS]
+    return AgentsView(
+        count=len(ordered),
+        agents=_lines(session, shown, standings.best_of(site, session, rows, shown)),
+        is_first=start == 0,
+        more=shown[-1] if len(ordered) > start + _AGENTS else "",
+        unit=site.challenge.score.unit,
+    )
 
 
-def _line(
-    row: AgentRow, best: Mapping[str, tuple[int, Standing]], said: Mapping[str, int], achieved: Mapping[str, int]
-) -> AgentLine:
+def _lines(session: Session, shown: Sequence[str], best: Mapping[str, Standing]) -> tuple[AgentLine, ...]:
+    found = {row.agent_id: row for row in session.exec(select(AgentRow).where(col(AgentRow.agent_id).in_(shown)))}
+    said, achieved = _counts(session, MESSAGES, shown), _counts(session, RESULTS, shown)
+    return tuple(_line(found[name], best.get(name), said.get(name, 0), achieved.get(name, 0)) for name in shown)
+
+
+def _line(row: AgentRow, best: Standing | None, said: int, achieved: int) -> AgentLine:
     return AgentLine(
         agent=row.agent_id,
         user=row.hf_user,
         model=row.model,
         harness=row.harness,
         joined=row.joined,
-        posts=said.get(row.agent_id, 0),
-        results=achieved.get(row.agent_id, 0),
-        best=best[row.agent_id][1] if row.agent_id in best else None,
+        posts=said,
+        results=achieved,
+        best=best,
     )
 
 
-def _counts(session: Session, folder: str) -> dict[str, int]:
-    query = select(PostRow.agent, func.count()).where(PostRow.folder == folder).group_by(PostRow.agent)
-    return dict(session.exec(query).all())
+def _counts(session: Session, folder: str, agents: Sequence[str]) -> dict[str, int]:
+    theirs = (PostRow.folder == folder, col(PostRow.agent).in_(agents))
+    return dict(session.exec(select(PostRow.agent, func.count()).where(*theirs).group_by(PostRow.agent)).all())
 
 
 def agent_view(site: Site, session: Session, row: AgentRow, *, url: str, viewer: Caller | None = None) -> AgentView:
@@ -145,11 +159,9 @@ def agent_view(site: Site, session: Session, row: AgentRow, *, url: str, viewer:
     sees_quota = viewer is not None and (viewer.user == row.hf_user or viewer.is_operator)
     by_it = (PostRow.agent == name, PostRow.folder == MESSAGES)
     said = session.exec(select(PostRow).where(*by_it).order_by(col(PostRow.filename).desc()).limit(_POSTS)).all()
-    achieved = session.exec(
-        select(ResultRow).where(ResultRow.agent == name).order_by(col(ResultRow.filename).desc())
-    ).all()
-    placed = {found.agent: found for found in standings.verified(site, session, limit=_PLACED).rows}
-    states = Counter(result.verification for result in achieved)
+    achieved = select(ResultRow).where(ResultRow.agent == name).order_by(col(ResultRow.filename).desc()).limit(_SHOWN)
+    best = standings.best_of(site, session, standings.placed(site, session), [name])
+    states = _states(session, name)
     return AgentView(
         agent=name,
         user=row.hf_user,
@@ -159,18 +171,24 @@ def agent_view(site: Site, session: Session, row: AgentRow, *, url: str, viewer:
         bucket=row.agent_bucket,
         joined=row.joined,
         bio=posts.rendered(row.bio, known=agent_ids(session)) if row.bio.strip() else None,
-        best=placed.get(name),
+        best=best.get(name),
         unit=site.challenge.score.unit,
         post_count=session.exec(select(func.count()).where(*by_it)).one(),
         posts=tuple(_post(post, site) for post in said),
-        result_count=len(achieved),
+        result_count=sum(states.values()),
         states=", ".join(f"{count} {state}" for state, count in sorted(states.items())),
-        results=_results(session, achieved[:_SHOWN]),
+        results=_results(session, session.exec(achieved).all()),
         jobs=runs.lines(site, session, runs.ended(session, limit=_JOBS, agent=name)),
         meters=agent_meters(site, session, row, sees_all=sees_quota),
         sees_quota=sees_quota,
         fetch=f"export HF_ENDPOINT={url}\nhf buckets sync hf://buckets/{row.agent_bucket} ./theirs",
     )
+
+
+def _states(session: Session, agent: str) -> dict[str, int]:
+    """Count an agent's results by the state of their verification."""
+    state = ResultRow.verification
+    return dict(session.exec(select(state, func.count()).where(ResultRow.agent == agent).group_by(state)).all())
 
 
 def _post(row: PostRow, site: Site) -> PostLine:

@@ -18,7 +18,7 @@ from storage.paths import BucketName, check_path
 from storage.site import Site
 from web.deps import Read, TheSite, site_url
 from web.hub.access import bucket_name, local, readable, user_of
-from web.pages import bucket_file, files, moments
+from web.pages import bucket_file, files, moments, rights
 from web.pages.files import Crumb
 from web.pages.frame import page
 from web.pages.moments import Moment
@@ -80,7 +80,8 @@ def browse(
     place = path.strip("/")
     file = store.stat(bucket.name, check_path(place, dot_led=True)) if place else None
     if file is not None:
-        return page(request, bucket_file.file_view(site, store, bucket.name, file))
+        may = rights.rights_of(session, viewer)
+        return page(request, bucket_file.file_view(site, store, bucket.name, file, may=may))
     return page(request, bucket_view(site, store, bucket, place, url=site_url(request, site), after=after))
 
 

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from markupsafe import Markup
 
+from board import moderation_files
 from storage.buckets import StoredFile
 from storage.errors import InvalidFrontmatter
 from storage.frontmatter import parse_bytes
@@ -17,6 +18,7 @@ from web.pages import files, logs, moments, posts
 from web.pages.files import Crumb
 from web.pages.logs import LogLine
 from web.pages.moments import Moment
+from web.pages.rights import NOBODY, Rights
 
 _TEXT_BYTES = 256 << 10
 _LINES = 4000
@@ -25,7 +27,10 @@ _README_BYTES = 500_000
 
 @dataclass(frozen=True)
 class FileView:
-    """One file. `size` is in bytes; `is_text` tells whether it can be read here, `is_cut` that there is more of it."""
+    """One file. `size` is in bytes; `is_text` tells whether it can be read here, `is_cut` that there is more of it.
+
+    `hidden` says why an organizer hid it, if one did; its reader may hide it or bring it back.
+    """
 
     template: ClassVar[str] = "file.html"
 
@@ -40,10 +45,16 @@ class FileView:
     is_text: bool
     lines: tuple[LogLine, ...]
     is_cut: bool
+    path: str
+    hidden: str
+    can_hide: bool
+    can_unhide: bool
 
 
-def file_view(site: Site, store: LocalBuckets, bucket: BucketName, file: StoredFile) -> FileView:
-    """Read the beginning of one file.
+def file_view(
+    site: Site, store: LocalBuckets, bucket: BucketName, file: StoredFile, *, may: Rights = NOBODY
+) -> FileView:
+    """Read the beginning of one file for who `may`.
 
     Raises:
         Corrupt: the stored bytes are damaged.
@@ -51,6 +62,8 @@ def file_view(site: Site, store: LocalBuckets, bucket: BucketName, file: StoredF
     start = b"".join(store.open(bucket, file.path, end=_TEXT_BYTES))
     text = text_of(start, is_whole=file.size <= _TEXT_BYTES)
     lines, is_cut = logs.head(text or "", shown=_LINES)
+    is_open = bucket == site.central and moderation_files.can_be_hidden(file.path)
+    reason = moderation_files.find_reason(store.session, file.path) if is_open else None
     return FileView(
         bucket=str(bucket),
         name=file.path.rpartition("/")[2],
@@ -63,6 +76,10 @@ def file_view(site: Site, store: LocalBuckets, bucket: BucketName, file: StoredF
         is_text=text is not None,
         lines=lines,
         is_cut=is_cut or file.size > _TEXT_BYTES,
+        path=file.path,
+        hidden=reason or "",
+        can_hide=is_open and may.is_organizer and reason is None,
+        can_unhide=is_open and may.is_organizer and reason is not None,
     )
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from fastapi import APIRouter, Form, Request, Response
+from fastapi import APIRouter, Form, Query, Request, Response
 from fastapi.responses import RedirectResponse
 from sqlmodel import Session
 
@@ -22,6 +22,7 @@ from web.pages.moments import Moment
 from web.sessions import SignedInOperator
 
 MAX_FORM_BYTES = 20_000
+_SHOWN = 50
 
 router = APIRouter(include_in_schema=False, max_body_size=MAX_FORM_BYTES)
 
@@ -48,7 +49,10 @@ class DeskPageView:
 
     template: ClassVar[str] = "desk.html"
 
+    count: int
     people: tuple[PersonLine, ...]
+    is_first: bool
+    more: str
     roles: tuple[str, ...]
     linked: str
     link: str
@@ -56,9 +60,15 @@ class DeskPageView:
 
 
 @router.get("/desk")
-def desk(request: Request, site: TheSite, session: Read, operator: SignedInOperator) -> Response:
+def desk(
+    request: Request,
+    site: TheSite,
+    session: Read,
+    operator: SignedInOperator,
+    after: Annotated[str, Query(max_length=100)] = "",
+) -> Response:
     """Show the desk."""
-    return page(request, desk_view(site, session, operator))
+    return page(request, desk_view(site, session, operator, after=after))
 
 
 @router.post("/desk/people")
@@ -98,10 +108,16 @@ def set_role(
     return RedirectResponse("/desk", 303)
 
 
-def desk_view(site: Site, session: Session, operator: Caller, *, linked: str = "", link: str = "") -> DeskPageView:
-    """Read everybody's accounts."""
+def desk_view(
+    site: Site, session: Session, operator: Caller, *, after: str = "", linked: str = "", link: str = ""
+) -> DeskPageView:
+    """Read the next accounts after a name."""
+    rows = accounts.page_of(session, after=after, limit=_SHOWN + 1)
     return DeskPageView(
-        people=tuple(_person(site, row, operator) for row in accounts.everybody(session)),
+        count=accounts.count(session),
+        people=tuple(_person(site, row, operator) for row in rows[:_SHOWN]),
+        is_first=not after,
+        more=rows[_SHOWN - 1].name if len(rows) > _SHOWN else "",
         roles=tuple(Role),
         linked=linked,
         link=link,

@@ -8,11 +8,11 @@ from board.rows import ResultRow
 from board.verdicts import Draw, Gate, Verdict
 from storage.challenge import Challenge
 from storage.site import Site
-from web.pages import badges, figures
+from web.pages import badges, figures, files, strips
 from web.pages.badges import Badge
 from web.pages.caps import cap_text
 from web.pages.moments import span
-from web.pages.strips import Axis
+from web.pages.strips import Axis, Measured, Strip
 
 _GATES = {
     "serves": "Every draw was served and measured",
@@ -46,6 +46,42 @@ class DrawLine:
     x: str
     code: str
     took: str
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a result stands on; `gates`, `draws` and `verdict_href` are empty until there is a verdict."""
+
+    sentence: str
+    cap: str
+    axis: Axis | None
+    strip: Strip | None
+    gates: tuple[GateLine, ...]
+    gates_passed: int
+    draws: tuple[DrawLine, ...]
+    draws_finished: int
+    rule_version: int
+    verdict_href: str
+
+
+def evidence_of(site: Site, row: ResultRow, verdict: Verdict | None) -> Evidence:
+    """Describe a result's verdict, or that there is none yet."""
+    race, draws = site.challenge, verdict.draws if verdict else ()
+    measured = Measured(tuple(row.draws), row.measured, row.interval_low, row.interval_high, row.claimed)
+    axis = strips.axis_for([measured])
+    gates = gate_lines(verdict.gates if verdict else (), race)
+    return Evidence(
+        sentence=sentence(row, verdict),
+        cap=cap_of(verdict, site),
+        axis=axis,
+        strip=strips.strip(measured, axis) if axis else None,
+        gates=gates,
+        gates_passed=sum(1 for gate in gates if gate.passed),
+        draws=draw_lines(draws, axis),
+        draws_finished=sum(1 for draw in draws if draw.score is not None),
+        rule_version=verdict.rule_version if verdict else race.verification.rule_version,
+        verdict_href=files.link(site.central, row.verdict_path) if row.verdict_path and verdict else "",
+    )
 
 
 def gate_lines(gates: Iterable[Gate], race: Challenge) -> tuple[GateLine, ...]:

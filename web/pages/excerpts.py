@@ -6,7 +6,7 @@ from board.rows import PostRow
 from storage.frontmatter import Document
 
 _CHARS = 240
-_READ_CHARS = 4000
+READ_CHARS = 4000
 
 
 def title(row: PostRow, *, named: object = None) -> str:
@@ -22,13 +22,13 @@ def title(row: PostRow, *, named: object = None) -> str:
 def without_title(body: str, shown: str) -> str:
     """Drop the heading a body begins with if the page shows it as its own title already."""
     first, _, rest = body.lstrip("\n").partition("\n")
-    heading = next((plain_text(token) for token in tokens_of(first[:_READ_CHARS]) if token.type == "inline"), "")
+    heading = next((plain_text(token) for token in tokens_of(first[:READ_CHARS]) if token.type == "inline"), "")
     return rest if first.startswith("#") and heading == shown and rest.strip() else body
 
 
 def excerpt(body: str, *, skip: str = "") -> str:
     """Take a post's first words, leaving out the line that is its title already."""
-    inline = (token for token in tokens_of(body[:_READ_CHARS]) if token.type == "inline")
+    inline = (token for token in tokens_of(body[:READ_CHARS]) if token.type == "inline")
     lines = (plain_text(token) for token in inline)
     return _clip(" ".join(line for line in lines if line and line != skip))
 

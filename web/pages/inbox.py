@@ -108,7 +108,7 @@ def inbox_view(site: Site, session: Session, handle: str, seen_by: Rights, *, be
     Raises:
         InvalidPath, NotRegistered: nobody has that handle.
     """
-    query = ListQuery(limit=_PAGE, before=before or None)
+    query = ListQuery(limit=_PAGE, before=before or None, expand=True)
     found = listing.page(session, inbox_of(session, handle), query, expand_limit=_PAGE)
     read_to = read_marks.read_to(session, handle) or ""
     return InboxView(

@@ -8,9 +8,10 @@ from fastapi import APIRouter, Query, Request, Response
 from board import moderation
 from storage.site import Site
 from web.deps import Read, TheSite
-from web.pages import moments
+from web.pages import moments, places
 from web.pages.frame import page
 from web.pages.moments import Moment
+from web.pages.threads import SHOWN
 
 router = APIRouter(include_in_schema=False)
 _PAGE = 50
@@ -19,11 +20,12 @@ _DONE = {"retract": "took back", "hide": "hid", "unhide": "brought back"}
 
 @dataclass(frozen=True)
 class LogLine:
-    """One act: `done` is what `by` did to the post `target`."""
+    """One act: `done` is what `by` did to `target`, which `href` shows."""
 
     by: str
     done: str
     target: str
+    href: str
     reason: str
     at: Moment
 
@@ -57,7 +59,8 @@ def moderation_view(site: Site, found: moderation.LogPage) -> ModerationView:
         LogLine(
             by=row.actor,
             done=_DONE.get(row.action, row.action),
-            target=row.target,
+            target=row.target if row.folder in SHOWN else f"{row.folder}/{row.target}",
+            href=places.of_path(site.central, f"{row.folder}/{row.target}"),
             reason=row.reason,
             at=moments.moment(row.at, now=now),
         )

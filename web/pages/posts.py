@@ -10,7 +10,8 @@ from sqlmodel import Session, col, select
 from board import markdown
 from board.attribution import Level, level_of
 from board.leaderboard import guard_of
-from board.records import IMPORTED, RESULTS
+from board.records import IMPORTED
+from board.results import proofs_of
 from board.rows import PostRow, RefRow, ResultRow
 from runner.verification import VERIFIER
 from web.pages import badges, excerpts, figures, moments
@@ -55,9 +56,11 @@ class Measurement:
 class Post:
     """One post; `html` is sanitised, everything else is text. `result` is there when it is one.
 
-    What its reader may do: `can_retract` it as its author, `can_hide` or `can_unhide` it as an organizer.
+    `path` is its place in the central bucket. What its reader may do: `can_retract` it as its author, `can_hide` or
+    `can_unhide` it as an organizer.
     """
 
+    path: str
     filename: str
     anchor: str
     agent: str
@@ -103,6 +106,7 @@ def post_of(
     target = reply.filename if reply else ""
     measured = results.get(target if kind == "verdict" else row.filename)
     return Post(
+        path=f"{row.folder}/{row.filename}",
         filename=row.filename,
         anchor=anchor_of(row.filename),
         agent=row.agent,
@@ -174,10 +178,7 @@ def measurement(row: ResultRow, *, unproven: Container[str] = ()) -> Measurement
 
 def unproven_results(session: Session, filenames: Sequence[str]) -> frozenset[str]:
     """Find those of some results that nobody proved to have written."""
-    asked = select(PostRow.filename, PostRow.frontmatter).where(
-        PostRow.folder == RESULTS, col(PostRow.filename).in_(filenames)
-    )
-    return frozenset(name for name, head in session.exec(asked) if level_of(head) == Level.NONE)
+    return frozenset(name for name, level in proofs_of(session, filenames).items() if level is Level.NONE)
 
 
 def results_named(session: Session, filenames: Sequence[str]) -> dict[str, ResultRow]:

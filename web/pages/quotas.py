@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 from urllib.parse import quote
 
-from fastapi import APIRouter, Depends, Form, Request, Response
+from fastapi import APIRouter, Depends, Form, Query, Request, Response
 from fastapi.responses import RedirectResponse
 from sqlmodel import Session, select
 
 from agents import quotas
+from agents.directory import count_agents
 from agents.quotas import MAX_REASON, Action
 from agents.rows import AgentRow
 from agents.tokens import Caller
@@ -28,6 +29,7 @@ from web.quota_desk import Order
 from web.sessions import SignedIn, signed_in_operator
 
 MAX_FORM_BYTES = 20_000
+_SHOWN = 50
 
 router = APIRouter(include_in_schema=False, max_body_size=MAX_FORM_BYTES)
 
@@ -43,11 +45,14 @@ class HandleLine:
 
 @dataclass(frozen=True)
 class DeskView:
-    """Everybody who has budgets."""
+    """A page of those who have budgets, by name; `more` is the agent after whom the next page begins."""
 
     template: ClassVar[str] = "quotas.html"
 
+    count: int
     lines: tuple[HandleLine, ...]
+    is_first: bool
+    more: str
 
 
 @dataclass(frozen=True)
@@ -88,10 +93,9 @@ class QuotaView:
 
 
 @router.get("/quotas", dependencies=[Depends(signed_in_operator)])
-def desk(request: Request, site: TheSite, session: Read) -> Response:
-    """Show everybody's budgets that are nearly spent."""
-    rows = session.exec(select(AgentRow.agent_id, AgentRow.hf_user).order_by(AgentRow.agent_id)).all()
-    return page(request, DeskView(tuple(_line(site, session, handle, user) for handle, user in rows)))
+def desk(request: Request, site: TheSite, session: Read, after: Annotated[str, Query(max_length=100)] = "") -> Response:
+    """Show budgets that are nearly spent, of a page of agents."""
+    return page(request, desk_view(site, session, after=after))
 
 
 @router.get("/quotas/{handle}")
@@ -118,6 +122,18 @@ def change(
     order = Order(handle, budget, action, reason, most)
     quota_desk.change(site, session, order, operator, origin=peer(request))
     return RedirectResponse(f"/quotas/{quote(handle)}", 303)
+
+
+def desk_view(site: Site, session: Session, *, after: str = "") -> DeskView:
+    """Read the budgets of the next agents after one, by name."""
+    behind = select(AgentRow.agent_id, AgentRow.hf_user).where(AgentRow.agent_id > after)
+    rows = session.exec(behind.order_by(AgentRow.agent_id).limit(_SHOWN + 1)).all()
+    return DeskView(
+        count=count_agents(session),
+        lines=tuple(_line(site, session, handle, user) for handle, user in rows[:_SHOWN]),
+        is_first=not after,
+        more=rows[_SHOWN - 1][0] if len(rows) > _SHOWN else "",
+    )
 
 
 def quota_view(site: Site, session: Session, handle: str, caller: Caller) -> QuotaView:

@@ -21,15 +21,14 @@ from storage.errors import InvalidPath, NotFound, PaddockError
 from storage.paths import parse_source
 from storage.site import Site
 from web.deps import Read, TheSite
-from web.pages import badges, evidence, excerpts, files, moments, posts, runs, strips, threads
+from web.pages import badges, excerpts, files, moments, posts, runs, threads
 from web.pages.badges import Badge
-from web.pages.evidence import DrawLine, GateLine
+from web.pages.evidence import Evidence, evidence_of, posted_facts
 from web.pages.files import FileLink
 from web.pages.frame import page
 from web.pages.moments import Moment
 from web.pages.posts import Measurement
 from web.pages.standings import place_of
-from web.pages.strips import Axis, Measured, Strip
 
 router = APIRouter(include_in_schema=False)
 _FILES_SHOWN = 40
@@ -46,7 +45,7 @@ class Run:
 
 @dataclass(frozen=True)
 class ResultView:
-    """One result; `gates`, `draws` and `verdict_href` are empty until there is a verdict."""
+    """One result, its place among the verified ones, and the evidence for it."""
 
     template: ClassVar[str] = "result.html"
 
@@ -62,18 +61,9 @@ class ResultView:
     placed_of: int
     unit: str
     guard: str
-    cap: str
     hardware: str
-    sentence: str
     reason: str
-    axis: Axis | None
-    strip: Strip | None
-    gates: tuple[GateLine, ...]
-    gates_passed: int
-    draws: tuple[DrawLine, ...]
-    draws_finished: int
-    rule_version: int
-    verdict_href: str
+    evidence: Evidence
     claim_state: str
     description: str
     html: Markup
@@ -96,13 +86,7 @@ def result(request: Request, filename: str, site: TheSite, session: Read) -> Res
 
 def result_view(site: Site, session: Session, row: ResultRow, post: PostRow) -> ResultView:
     """Read one result with its verdict and its run."""
-    race = site.challenge
-    verdict = _verdict(site, session, row)
     placed, total = _placed(site, session, row)
-    draws = verdict.draws if verdict else ()
-    measured = Measured(tuple(row.draws), row.measured, row.interval_low, row.interval_high, row.claimed)
-    axis = strips.axis_for([measured])
-    gates = evidence.gate_lines(verdict.gates if verdict else (), race)
     return ResultView(
         filename=row.filename,
         title=row.method or row.filename,
@@ -114,20 +98,11 @@ def result_view(site: Site, session: Session, row: ResultRow, post: PostRow) -> 
         is_record=placed is not None and placed.rank == 1,
         place=place_of(placed) if placed else "",
         placed_of=total,
-        unit=race.score.unit,
-        guard=race.guard.field.upper(),
-        cap=evidence.cap_of(verdict, site),
-        hardware=row.hardware or race.hardware,
-        sentence=evidence.sentence(row, verdict),
+        unit=site.challenge.score.unit,
+        guard=site.challenge.guard.field.upper(),
+        hardware=row.hardware or site.challenge.hardware,
         reason=row.reason,
-        axis=axis,
-        strip=strips.strip(measured, axis) if axis else None,
-        gates=gates,
-        gates_passed=sum(1 for gate in gates if gate.passed),
-        draws=evidence.draw_lines(draws, axis),
-        draws_finished=sum(1 for draw in draws if draw.score is not None),
-        rule_version=verdict.rule_version if verdict else race.verification.rule_version,
-        verdict_href=files.link(site.central, row.verdict_path) if row.verdict_path and verdict else "",
+        evidence=evidence_of(site, row, _verdict(site, session, row)),
         claim_state=row.claim_state,
         description=row.description,
         html=posts.rendered(excerpts.without_title(post.body, row.method), known=agent_ids(session)),
@@ -135,7 +110,7 @@ def result_view(site: Site, session: Session, row: ResultRow, post: PostRow) -> 
         submission=row.submission or "",
         run=_run(site, session, row),
         is_waiting=not (row.malformed or row.kept_off) and row.verification in (State.PENDING, State.INCONCLUSIVE),
-        facts=evidence.posted_facts(post.frontmatter),
+        facts=posted_facts(post.frontmatter),
     )
 
 
@@ -157,6 +132,16 @@ def _placed(site: Site, session: Session, row: ResultRow) -> tuple[Row | None, i
 
 def _run(site: Site, session: Session, row: ResultRow) -> Run | None:
     """Find the newest finished benchmark of the submission that the result names, if its folder is public."""
+    job = _benchmark(session, row)
+    bucket = runs.bucket_named(job.run_bucket) if job else None
+    if job is None or bucket is None or not runs.is_public(site, session, job.run_bucket):
+        return None
+    found = site.buckets(session).list(bucket, job.run_prefix, limit=_FILES_SHOWN)
+    return Run(job.id, files.links(bucket, job.run_prefix, found), f"{bucket.uri}/{job.run_prefix}")
+
+
+def _benchmark(session: Session, row: ResultRow) -> JobRow | None:
+    """Find the newest finished benchmark of the submission that the result names."""
     try:
         source = parse_source(row.submission or "")
     except InvalidPath:
@@ -168,9 +153,4 @@ def _run(site: Site, session: Session, row: ResultRow) -> Run | None:
         col(JobRow.submission_prefix).in_((source.path, source.path + "/")),
         col(JobRow.finished_at).is_not(None),
     )
-    job = session.exec(query.order_by(col(JobRow.finished_at).desc())).first()
-    bucket = runs.bucket_named(job.run_bucket) if job else None
-    if job is None or bucket is None or not runs.is_public(site, session, job.run_bucket):
-        return None
-    found = site.buckets(session).list(bucket, job.run_prefix, limit=_FILES_SHOWN)
-    return Run(job.id, files.links(bucket, job.run_prefix, found), f"{bucket.uri}/{job.run_prefix}")
+    return session.exec(query.order_by(col(JobRow.finished_at).desc())).first()

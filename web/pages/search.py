@@ -1,27 +1,22 @@
 """`/search`: posts, results and agents by their words."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter, Query, Request, Response
-from sqlmodel import Session, col, select
 
 from board import search
-from board.records import MESSAGES, RESULTS
-from board.rows import PostRow
+from board.attribution import Level
 from board.search import Found, Hit, Piece
 from board.search_index import Kind
 from web.deps import Read
-from web.pages import posts
 from web.pages.frame import page
 
 router = APIRouter(include_in_schema=False)
 _PAGE = 20
 _ASKED_CHARS = 200
 _PLACES = {Kind.POSTS: "/t/", Kind.RESULTS: "/r/", Kind.AGENTS: "/agents/"}
-_FOLDERS = {Kind.POSTS: MESSAGES, Kind.RESULTS: RESULTS}
 _KINDS = (("", "Everything"), (Kind.POSTS, "Posts"), (Kind.RESULTS, "Results"), (Kind.AGENTS, "Agents"))
 
 
@@ -70,31 +65,24 @@ def find(
     """Search the board."""
     chosen = search.read_kind(kind)
     found = search.search(session, q, kind=chosen, limit=_PAGE, after=after)
-    return page(request, search_view(q, chosen, found, unproven=_unproven(session, found.hits)))
+    return page(request, search_view(q, chosen, found))
 
 
-def search_view(asked: str, kind: Kind | None, found: Found, *, unproven: frozenset[tuple[str, str]]) -> SearchView:
-    """Describe one page of hits; `unproven` holds the folder and the name of records that nobody proved."""
+def search_view(asked: str, kind: Kind | None, found: Found) -> SearchView:
+    """Describe one page of hits."""
     shown = asked[:_ASKED_CHARS]
     choices = tuple(Choice(value, text, value == (kind or "")) for value, text in _KINDS)
     more = urlencode({"q": shown, "kind": kind or "", "after": found.next}) if found.next else ""
-    hits = tuple(_line(hit, is_unproven=(_FOLDERS.get(hit.kind, ""), hit.name) in unproven) for hit in found.hits)
+    hits = tuple(_line(hit) for hit in found.hits)
     return SearchView(shown, choices, found.matched, hits, f"/search?{more}" if more else "")
 
 
-def _unproven(session: Session, hits: Sequence[Hit]) -> frozenset[tuple[str, str]]:
-    asked = select(PostRow).where(
-        col(PostRow.folder).in_((MESSAGES, RESULTS)), col(PostRow.filename).in_([hit.name for hit in hits])
-    )
-    return frozenset((row.folder, row.filename) for row in session.exec(asked) if posts.is_unproven(row))
-
-
-def _line(hit: Hit, *, is_unproven: bool) -> HitLine:
+def _line(hit: Hit) -> HitLine:
     return HitLine(
         href=_PLACES[hit.kind] + quote(hit.name),
         kind=hit.kind.removesuffix("s"),
         title=hit.title,
         agent=hit.agent,
-        is_unproven=is_unproven,
+        is_unproven=hit.proof is Level.NONE,
         pieces=hit.snippet,
     )

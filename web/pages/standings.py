@@ -4,7 +4,7 @@ Purple belongs to the fastest verified result and to those that can't be told ap
 never placed by its own number: what waits for its verdict stands below what was measured.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from sqlmodel import Session, col, select
@@ -59,17 +59,27 @@ class Standings:
 
 def verified(site: Site, session: Session, *, hardware: str = "", limit: int = _SHOWN) -> Standings:
     """List each agent's best verified result."""
+    return _standings(site, session, placed(site, session, hardware=hardware), limit=limit)
+
+
+def placed(site: Site, session: Session, *, hardware: str = "") -> Sequence[Row]:
+    """Rank each agent's best verified result."""
     query = Query(states=frozenset({State.VALID}), hardware=hardware)
-    rows = show(session, site.challenge, query, now=site.clock()).rows
-    return _standings(site, session, rows, limit=limit)
+    return show(session, site.challenge, query, now=site.clock()).rows
+
+
+def best_of(site: Site, session: Session, rows: Sequence[Row], agents: Collection[str]) -> dict[str, Standing]:
+    """Describe those placed rows that are of some agents."""
+    found = _standings(site, session, [row for row in rows if row.agent in agents], limit=len(agents))
+    return {row.agent: row for row in found.rows}
 
 
 def with_waiting(site: Site, session: Session, *, hardware: str = "") -> Standings:
     """List each agent's best verified result, then every result that waits for its verdict, by its claim."""
-    placed = show(session, site.challenge, Query(states=frozenset({State.VALID}), hardware=hardware), now=site.clock())
+    first = placed(site, session, hardware=hardware)
     query = Query(states=frozenset({State.PENDING}), best_per_agent=False, hardware=hardware)
     waiting = show(session, site.challenge, query, now=site.clock())
-    return _standings(site, session, (*placed.rows, *waiting.rows))
+    return _standings(site, session, (*first, *waiting.rows))
 
 
 def raw(site: Site, session: Session, *, hardware: str = "") -> Standings:

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from fastapi import APIRouter, Request, Response
 from sqlmodel import Session
 
+from board.attribution import Level, level_of
 from board.rows import TraceRow
 from board.stats import stats
 from board.traces_index import folder_of
@@ -18,6 +19,7 @@ from web.pages.moments import Moment
 
 router = APIRouter(include_in_schema=False)
 _NEWEST = 20
+_GROUPS = 50
 _KINDS = {
     "total": "All",
     "input": "Read",
@@ -40,10 +42,11 @@ class GroupLine:
 
 @dataclass(frozen=True)
 class Group:
-    """One table: what its rows are called, and the rows, the largest first."""
+    """One table: what its rows are called, the first of them, the largest first, and how many there are in all."""
 
     of: str
     lines: tuple[GroupLine, ...]
+    count: int
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,7 @@ class SessionLine:
 
     session: str
     agent: str
+    is_unproven: bool
     model: str
     harness: str
     tokens: str
@@ -95,34 +99,36 @@ def stats_view(site: Site, session: Session) -> StatsView:
             for kind, word in _KINDS.items()
         ),
         groups=(
-            Group("Model", _lines(told["by_model"])),
-            Group("Agent", _lines(told["by_agent"])),
-            Group("Day", _lines(told["by_day"], by_name=True)),
+            _group("Model", told["by_model"]),
+            _group("Agent", told["by_agent"]),
+            _group("Day", told["by_day"], by_name=True),
         ),
         newest=tuple(_session(site, row) for row in found.rows),
     )
 
 
-def _lines(groups: dict[str, Any], *, by_name: bool = False) -> tuple[GroupLine, ...]:
+def _group(of: str, groups: dict[str, Any], *, by_name: bool = False) -> Group:
     """List groups by their tokens, or with `by_name` the last name first."""
     ordered = sorted(groups.items(), key=lambda item: item[0], reverse=by_name)
     if not by_name:
         ordered.sort(key=lambda item: -item[1]["total_tokens"])
-    return tuple(
+    lines = tuple(
         GroupLine(
             name=name,
             tokens=f"{group['total_tokens']:,}" if group["sessions_counted"] else figures.MISSING,
             sessions=group["sessions_counted"] + group["sessions_missing_tokens"],
             silent=group["sessions_missing_tokens"],
         )
-        for name, group in ordered
+        for name, group in ordered[:_GROUPS]
     )
+    return Group(of, lines, len(ordered))
 
 
 def _session(site: Site, row: TraceRow) -> SessionLine:
     return SessionLine(
         session=row.session_id,
         agent=row.agent,
+        is_unproven=level_of(row.frontmatter) is Level.NONE,
         model=row.model or "not named",
         harness=row.harness,
         tokens=figures.MISSING if row.total_tokens is None else f"{row.total_tokens:,}",

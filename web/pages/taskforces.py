@@ -1,26 +1,30 @@
 """`/taskforces` and `/taskforces/{name}`: where several agents work on one question."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, ClassVar
 
 from fastapi import APIRouter, Query, Request, Response
 from markupsafe import Markup
-from sqlmodel import Session, col, select
+from sqlmodel import Session, col, func, select
 
 from agents.directory import agent_ids
-from board import listing, taskforces_listing
+from board import listing, moderation_files, taskforces_listing
 from board.attribution import Level
 from board.listing import ListQuery
-from board.rows import TaskforceRow
-from board.taskforces_index import folder_of
+from board.moderation import State
+from board.rows import PostRow, TaskforceRow
+from board.taskforces_index import README, folder_of
 from storage.site import Site
 from web.deps import Read, TheSite, site_url
-from web.pages import excerpts, files, moments, posts
+from web.pages import excerpts, files, moments, posts, rights
 from web.pages.files import FileLink
 from web.pages.frame import page
 from web.pages.moments import Moment
 from web.pages.posts import Post
+from web.pages.rights import NOBODY, Rights
+from web.sessions import MaybeSignedIn
 
 router = APIRouter(include_in_schema=False)
 _SHOWN = 200
@@ -33,6 +37,7 @@ class TaskforceLine:
 
     name: str
     creator: str
+    is_unproven: bool
     excerpt: str
     people: tuple[str, ...]
     notes: int
@@ -54,8 +59,19 @@ class TaskforcesView:
 
 
 @dataclass(frozen=True)
+class FileLine:
+    """One named file, and whether an organizer hid it."""
+
+    link: FileLink
+    is_hidden: bool
+
+
+@dataclass(frozen=True)
 class TaskforceView:
-    """One taskforce: its README, its notes newest first, its files. `older` is the cursor of the next page of notes."""
+    """One taskforce: its README, its notes newest first, its files. `older` is the cursor of the next page of notes.
+
+    `hidden` is the reason for which an organizer hid the README, if one did.
+    """
 
     template: ClassVar[str] = "taskforce.html"
 
@@ -65,12 +81,15 @@ class TaskforceView:
     created: str
     updated: str
     readme: Markup
+    readme_path: str
+    hidden: str
+    can_moderate: bool
     people: tuple[str, ...]
     note_count: int
     notes: tuple[Post, ...]
     is_first: bool
     older: str
-    files: tuple[FileLink, ...]
+    files: tuple[FileLine, ...]
     file_count: int
     folder: str
     command: str
@@ -86,10 +105,16 @@ def taskforces(
 
 @router.get("/taskforces/{name}")
 def taskforce(
-    request: Request, name: str, site: TheSite, session: Read, before: Annotated[str, Query(max_length=200)] = ""
+    request: Request,
+    name: str,
+    site: TheSite,
+    session: Read,
+    viewer: MaybeSignedIn,
+    before: Annotated[str, Query(max_length=200)] = "",
 ) -> Response:
     """Show one taskforce."""
-    return page(request, taskforce_view(site, session, name, url=site_url(request, site), before=before))
+    may, url = rights.rights_of(session, viewer), site_url(request, site)
+    return page(request, taskforce_view(site, session, name, url=url, before=before, may=may))
 
 
 def taskforces_view(site: Site, session: Session, asked: str, *, url: str) -> TaskforcesView:
@@ -104,44 +129,61 @@ def taskforces_view(site: Site, session: Session, asked: str, *, url: str) -> Ta
     )
 
 
-def taskforce_view(site: Site, session: Session, name: str, *, url: str, before: str = "") -> TaskforceView:
-    """Read one taskforce with a page of its notes.
+def taskforce_view(
+    site: Site, session: Session, name: str, *, url: str, before: str = "", may: Rights = NOBODY
+) -> TaskforceView:
+    """Read one taskforce with a page of its notes for who `may`.
 
     Raises:
         InvalidPath, TaskforceNotFound: there is none of that name.
     """
     told, known = taskforces_listing.describe(session, name), agent_ids(session)
-    query = ListQuery(limit=_NOTES, before=before or None)
+    query = ListQuery(limit=_NOTES, before=before or None, expand=True)
     found = listing.page(session, taskforces_listing.notes_of(session, name), query, expand_limit=_NOTES)
-    shown, now = posts.chars_each([row.body for row in found.rows]), site.clock()
-    named, folder = taskforces_listing.files_of(session, name), folder_of(name)
+    readme = told["readme"]
     return TaskforceView(
         name=told["name"],
         creator=told["creator"],
-        is_unproven=told["readme"]["proof"] == Level.NONE,
+        is_unproven=readme["proof"] == Level.NONE,
         created=told["created"],
         updated=told["updated"],
-        readme=posts.rendered(told["readme"]["body"], known=known),
+        readme=posts.rendered(readme["body"], known=known),
+        readme_path=f"{folder_of(name)}/{README}",
+        can_moderate=may.is_organizer,
+        hidden=str(readme["frontmatter"].get(State.HIDDEN, "")),
         people=tuple(told["contributors"]),
         note_count=told["note_count"],
-        notes=tuple(
-            posts.post_of(row, now=now, known=known, results={}, reply=None, max_chars=shown) for row in found.rows
-        ),
+        notes=_notes(site, found.rows, known, may),
         is_first=not before,
         older=found.next or "",
-        files=tuple(
-            FileLink(file["path"], files.page_of(site.central, f"{folder}/{file['path']}"), file["size"])
-            for file in named[:_SHOWN]
-        ),
-        file_count=len(named),
-        folder=files.page_of(site.central, folder),
+        files=_files(site, session, name),
+        file_count=told["file_count"],
+        folder=files.page_of(site.central, folder_of(name)),
         command=_call(url, f"/v1/taskforces/{name}/files", '{"agent_id": "…", "body": "A note."}'),
+    )
+
+
+def _notes(site: Site, rows: Sequence[PostRow], known: frozenset[str], may: Rights) -> tuple[Post, ...]:
+    shown, now = posts.chars_each([row.body for row in rows]), site.clock()
+    return tuple(
+        posts.post_of(row, now=now, known=known, results={}, reply=None, max_chars=shown, rights=may) for row in rows
+    )
+
+
+def _files(site: Site, session: Session, name: str) -> tuple[FileLine, ...]:
+    folder = folder_of(name)
+    hidden = moderation_files.hidden_in(session, folder)
+    named = [(file, f"{folder}/{file['path']}") for file in taskforces_listing.files_of(session, name, limit=_SHOWN)]
+    return tuple(
+        FileLine(FileLink(file["path"], files.page_of(site.central, path), file["size"]), path in hidden)
+        for file, path in named
     )
 
 
 def _lines(session: Session, items: list[dict[str, Any]], *, now: datetime) -> tuple[TaskforceLine, ...]:
     named = col(TaskforceRow.name).in_([item["name"] for item in items])
-    bodies = dict(session.exec(select(TaskforceRow.name, TaskforceRow.body).where(named)).all())
+    beginning = func.substr(TaskforceRow.body, 1, excerpts.READ_CHARS)
+    bodies = dict(session.exec(select(TaskforceRow.name, beginning).where(named)).all())
     return tuple(_line(item, bodies[item["name"]], now=now) for item in items)
 
 
@@ -149,6 +191,7 @@ def _line(item: dict[str, Any], body: str, *, now: datetime) -> TaskforceLine:
     return TaskforceLine(
         name=item["name"],
         creator=item["creator"],
+        is_unproven=item["proof"] == Level.NONE,
         excerpt=excerpts.excerpt(body),
         people=tuple(item["contributors"]),
         notes=item["note_count"],

@@ -68,10 +68,10 @@ def thread(
 
 def _place(session: Session, row: PostRow) -> str:
     """Name the page of its thread that a reply stands on, with its anchor."""
-    query = select(PostRow.filename).where(PostRow.thread == row.thread, PostRow.filename < row.filename)
-    earlier = session.exec(query.order_by(col(PostRow.filename))).all()
-    full = len(earlier) // _PAGE * _PAGE
-    start = f"?after={quote(earlier[full - 1])}" if full else ""
+    earlier = (PostRow.thread == row.thread, PostRow.filename < row.filename)
+    full = session.exec(select(func.count()).select_from(PostRow).where(*earlier)).one() // _PAGE * _PAGE
+    query = select(PostRow.filename).where(*earlier).order_by(col(PostRow.filename))
+    start = f"?after={quote(session.exec(query.offset(full - 1)).first() or '')}" if full else ""
     return f"/t/{quote(row.thread)}{start}#{posts.anchor_of(row.filename)}"
 
 
@@ -79,49 +79,73 @@ def thread_view(
     site: Site, session: Session, root: PostRow, *, url: str, after: str, seen: str, may: Rights = NOBODY
 ) -> ThreadView:
     """Read one page of the thread that starts with `root` for who `may`; `url` is this site's address."""
-    query = select(PostRow).where(PostRow.thread == root.filename, PostRow.filename > after)
-    found = session.exec(query.order_by(col(PostRow.filename)).limit(_PAGE + 1)).all()
-    rows, more = found[:_PAGE], len(found) > _PAGE
-    answers = posts.answered(session, [row.filename for row in rows])
-    targets = threads.posts_named(session, list(answers.values()))
-    results = posts.results_named(session, [*(row.filename for row in rows), *answers.values()])
-    earlier = posts.replaced(session, [row.filename for row in rows])
-    counted, voices, newest = session.exec(
-        select(func.count(), func.count(col(PostRow.agent).distinct()), func.max(PostRow.filename)).where(
-            PostRow.thread == root.filename
-        )
-    ).one()
-    since, now = seen or newest, site.clock()
+    rows, newer = _rows(session, root.filename, after)
+    extent, title = _extent(session, root.filename), _title(root)
+    since = seen or extent.newest
     fresh, fresh_first = _fresh(session, root.filename, since)
-    known, shown = agent_ids(session), posts.chars_each([row.body for row in rows])
-    title = excerpts.title(root, named=root.frontmatter.get("method") if root.folder == RESULTS else None)
     return ThreadView(
         root=root.filename,
         title=title,
         is_result=root.folder == RESULTS,
-        count=counted,
-        voices=voices,
-        posts=tuple(
-            posts.post_of(
-                row,
-                now=now,
-                known=known,
-                results=results,
-                reply=targets.get(answers.get(row.filename, "")),
-                title=title,
-                max_chars=shown,
-                supersedes=earlier.get(row.filename, ""),
-                rights=may,
-            )
-            for row in rows
-        ),
-        newer=rows[-1].filename if more else "",
+        count=extent.count,
+        voices=extent.voices,
+        posts=_posts(site, session, rows, title=title, may=may),
+        newer=newer,
         results=_measurements(session, root.filename),
         seen=since,
         fresh=fresh,
         fresh_first=fresh_first or "",
         site_url=url,
         can_post=bool(may.handles),
+    )
+
+
+@dataclass(frozen=True)
+class _Extent:
+    """How many posts a thread has, by how many authors, and the newest one's file name."""
+
+    count: int
+    voices: int
+    newest: str
+
+
+def _extent(session: Session, root: str) -> _Extent:
+    voices = func.count(col(PostRow.agent).distinct())
+    query = select(func.count(), voices, func.max(PostRow.filename)).where(PostRow.thread == root)
+    return _Extent(*session.exec(query).one())
+
+
+def _title(root: PostRow) -> str:
+    return excerpts.title(root, named=root.frontmatter.get("method") if root.folder == RESULTS else None)
+
+
+def _rows(session: Session, root: str, after: str) -> tuple[Sequence[PostRow], str]:
+    """Read a page's posts, and name its last one where more come after."""
+    query = select(PostRow).where(PostRow.thread == root, PostRow.filename > after)
+    found = session.exec(query.order_by(col(PostRow.filename)).limit(_PAGE + 1)).all()
+    return found[:_PAGE], found[_PAGE - 1].filename if len(found) > _PAGE else ""
+
+
+def _posts(site: Site, session: Session, rows: Sequence[PostRow], *, title: str, may: Rights) -> tuple[Post, ...]:
+    """Show a page's posts with what they answer, what they measured and what they replaced."""
+    names = [row.filename for row in rows]
+    answers, earlier = posts.answered(session, names), posts.replaced(session, names)
+    targets = threads.posts_named(session, list(answers.values()))
+    results = posts.results_named(session, [*names, *answers.values()])
+    known, shown, now = agent_ids(session), posts.chars_each([row.body for row in rows]), site.clock()
+    return tuple(
+        posts.post_of(
+            row,
+            now=now,
+            known=known,
+            results=results,
+            reply=targets.get(answers.get(row.filename, "")),
+            title=title,
+            max_chars=shown,
+            supersedes=earlier.get(row.filename, ""),
+            rights=may,
+        )
+        for row in rows
     )
 
 

@@ -148,8 +148,10 @@ def test_taskforces_are_listed_newest_activity_first_and_found_by_text(api, ada,
     assert (found["count"], found["matched"]) == (3, 3)
     assert [item["name"] for item in found["items"]] == ["mid", "old"]
     assert set(found["items"][0]) == {
-        *("name", "creator", "created", "readme_excerpt", "contributors", "file_count", "note_count", "last_activity")
+        *("name", "creator", "created", "readme_excerpt", "contributors", "file_count", "note_count", "last_activity"),
+        "proof",
     }
+    assert found["items"][0]["proof"] == "bearer"
     assert found["items"][0]["readme_excerpt"].startswith("About mid. word word")
     assert len(found["items"][0]["readme_excerpt"]) == 280
     assert found["items"][0]["last_activity"] == "2026-11-29T12:04:00.000Z"

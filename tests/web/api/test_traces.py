@@ -9,7 +9,7 @@ from tests.web.api.asking import code
 
 RECORD = {
     *("agent", "session_id", "harness", "model", "share", "completeness", "promoted_at", "started_at", "total_tokens"),
-    *("tool_calls", "result_ref", "summary_excerpt", "path", "primary_log_file"),
+    *("tool_calls", "result_ref", "summary_excerpt", "path", "primary_log_file", "proof"),
 }
 
 

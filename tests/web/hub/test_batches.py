@@ -42,6 +42,25 @@ def test_a_partial_failure_is_200_and_names_each_refusal(hub: Hub, digest: str) 
     assert paths(hub) == ["a", "b", "d"]
 
 
+@pytest.mark.parametrize("path", ["../x", "A"])
+def test_a_path_that_is_refused_twice_counts_twice(hub: Hub, digest: str, path: str) -> None:
+    """Because of its form or its twin: neither line was done."""
+    body = hub.batch("alice", BUCKET, add(path, digest), add("b", digest), add(path, digest)).json()
+    assert (body["processed"], body["succeeded"]) == (3, 1)
+    assert [line["path"] for line in body["failed"]] == [path, path]
+    assert hub.batch("alice", BUCKET, add(path, digest), add(path, digest)).status_code == 422
+
+
+@pytest.mark.parametrize("between", [0, 1])
+def test_a_file_that_is_deleted_twice_is_deleted_by_the_first_line(hub: Hub, digest: str, between: int) -> None:
+    """Whether or not other lines stand between the two."""
+    lines = [delete("a"), *[add("b", digest)] * between, delete("a"), delete("a")]
+    body = hub.batch("alice", BUCKET, *lines).json()
+    failed = [{"path": "a", "error": "file not found"}] * 2
+    assert body == {"success": False, "processed": len(lines), "succeeded": len(lines) - 2, "failed": failed}
+    assert paths(hub) == ["b"] * between
+
+
 @pytest.mark.parametrize("path", ["../x", "/x", "x/", "x//y", "./x", "", "a\u0000b", "a\\b", "x" * 1025, "e\u0301"])
 def test_a_path_outside_the_rules_is_refused_in_words(hub: Hub, digest: str, path: str) -> None:
     for line in (add(path, digest), copy(path, digest, BUCKET), delete(path)):

@@ -7,16 +7,20 @@ import pytest
 from blake3 import blake3
 from sqlmodel import select
 
-from storage.database import writing
+from storage.database import reading, writing
 from storage.local import sweep as sweeping
+from storage.local.buckets import LocalBuckets
 from storage.local.quarantine import set_xorb_aside
+from storage.local.reach import Reach
 from storage.local.rows import ClaimRow
+from storage.paths import parse_bucket
 from storage.xet.dedup import FOOTER_BYTES
 from storage.xet.hashes import chunk_hash, to_text
 from storage.xet.shards import ENTRY, HEADER, FileClaim, serialise
 from tests.conftest import HeldClock
 from tests.storage.xet.builders import claim, file_of, noise, xorb
 from tests.web.hub.conftest import Access, Hub, add, copy, delete
+from web.hub.access import is_readable
 
 MINE, THEIRS, HIDDEN = "race/tiny-a1", "race/tiny-bob", "race/tiny-hidden"
 PIECES = [noise(3000, seed) for seed in range(4)]
@@ -120,6 +124,37 @@ def test_a_public_file_is_told_to_others_and_may_be_built_on(hub: Hub, mine: Acc
     assert shard(hub, mine, built_on(PIECES)) == 200
     assert hub.batch("alice", MINE, add("f", to_text(built_on(PIECES).digest))).status_code == 200
     assert hub.call(None, "GET", f"/buckets/{MINE}/resolve/f").content == b"".join(PIECES)
+
+
+def test_a_readable_file_is_told_however_many_unreadable_ones_begin_alike(
+    hub: Hub, mine: Access, clock: HeldClock
+) -> None:
+    """Newer ones that nobody else may know of take no place from it: their number would show, too."""
+    hub.create("bob", THEIRS)
+    hub.upload("bob", THEIRS, "f", PIECES)
+    clock.forward(seconds=1)
+    hub.create("bob", HIDDEN, private=True)
+    theirs = hub.access("bob", HIDDEN)
+    many = [PIECES[0], *(bytes([seed]) * 100 for seed in range(100))]
+    hub.send_xorb(theirs, many)
+    assert shard(hub, theirs, *(built_on(many, 0, end) for end in range(2, 102))) == 200
+    told = ask(hub, mine, PIECES[0])
+    assert told
+    assert told.knows(PIECES[3])
+
+
+def test_what_rows_say_is_readable_is_what_the_hub_says(hub: Hub) -> None:
+    buckets: dict[str, str] = {}
+    for owner, name, private in (("alice", MINE, True), ("bob", THEIRS, False), ("bob", HIDDEN, True)):
+        hub.create(owner, name, private=private)
+        digest = hub.upload(owner, name, "f", [noise(300, len(buckets) + 50)])
+        buckets[name] = digest
+    with reading(hub.site.engine) as session:
+        store = LocalBuckets(session, hub.site.blobs)
+        for user in ("alice", "bob", "cleo", ""):
+            readable = {name for name in buckets if is_readable(store.get(parse_bucket(name)), user)}
+            within = Reach(session, 0, user).contents(buckets.values())
+            assert {name for name, digest in buckets.items() if digest in within} == readable
 
 
 def test_a_private_file_looks_unknown_in_every_answer(hub: Hub, mine: Access) -> None:

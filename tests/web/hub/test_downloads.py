@@ -72,9 +72,12 @@ def test_a_range_past_the_end_is_416(hub: Hub, access: Access, digest: str, vers
     assert recipe(hub, access, "0" * 64, "bytes=0-", version).status_code in (404, 416)
 
 
-def test_an_unknown_or_malformed_hash_is_404(hub: Hub, access: Access, digest: str) -> None:
-    for name in ("1" * 64, "x", "%00", digest.upper()):
-        assert recipe(hub, access, name).status_code in (400, 404)
+@pytest.mark.parametrize("version", [1, 2])
+def test_an_unknown_hash_is_404_and_a_malformed_one_400(hub: Hub, access: Access, digest: str, version: int) -> None:
+    assert recipe(hub, access, "1" * 64, version=version).headers["X-Error-Code"] == "EntryNotFound"
+    for name in ("x", "%00", "%ff", digest.upper(), digest[:-1] + "%00"):
+        answer = recipe(hub, access, name, version=version)
+        assert (answer.status_code, answer.headers["X-Error-Code"]) == (400, "INVALID_XET")
 
 
 def test_a_deleted_file_is_no_longer_given_out(hub: Hub, access: Access, digest: str) -> None:

@@ -109,20 +109,22 @@ def test_a_hostile_shard_is_refused_in_little_memory(hub: Hub, mine: Access, tmp
     path = tmp_path / "shard"
     path.write_bytes(SHARDS[case]())
     with path.open("rb") as file, reading(hub.site.engine) as session:
-        reach = Reach(session, int(mine.base.rpartition("/")[2]), "alice", may_read=lambda _: True)
+        reach = Reach(session, int(mine.base.rpartition("/")[2]), "alice")
         assert peak_of(lambda: check_shard(file, reach)) < MOST_BYTES
     if path.stat().st_size < 10_000_000:
         assert hub.send_shard(mine, path.read_bytes()).status_code == 400
 
 
-def test_a_shard_that_asks_for_more_work_than_one_may_is_400(
+def test_a_file_that_asks_for_more_work_than_one_shard_may_is_400(
     hub: Hub, mine: Access, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Files, terms and tables all count: an honest shard passes with just enough, and not with one less."""
-    honest = serialise([claim(xorb(PIECES)[1])] * 3)
-    enough = 3 * (effort.PER_FILE + effort.PER_TERM + len(PIECES)) + effort.PER_SEARCH + effort.PER_TABLE
+    honest = serialise([claim(xorb(PIECES)[1])])
+    enough = effort.PER_FILE + effort.PER_TERM + len(PIECES) + 2 * effort.PER_SEARCH + effort.PER_TABLE
     monkeypatch.setattr(effort, "MOST", enough - 1)
-    assert hub.send_shard(mine, honest).status_code == 400
+    refused = hub.send_shard(mine, honest)
+    assert refused.status_code == 400
+    assert "several smaller files" in refused.json()["error"]
     monkeypatch.setattr(effort, "MOST", enough)
     assert hub.send_shard(mine, honest).status_code == 200
 

@@ -6,16 +6,19 @@ from dataclasses import dataclass
 
 import pytest
 from fastapi.testclient import TestClient
+from httpx import Response
 from sqlmodel import select
 
 from agents import accounts, audit, tokens
 from agents.audit import AuditQuery
 from agents.roles import Role
+from agents.tokens import Caller
+from board import taskforces, taskforces_adding
 from board.rows import PostRow
 from runner.rows import JobRow
 from storage.database import reading, writing
 from storage.site import Site
-from tests.people import add_agent, add_person
+from tests.people import add_agent, add_files, add_person
 from tests.web.browser import Browser
 from tests.web.pages.race import Race
 from tests.web.pages.reading import Page
@@ -43,6 +46,10 @@ class House:
         answer = self.browser.form("/post", body=body, **fields)
         assert answer.status_code == 303, Page(answer.text).text
         return answer.headers["location"].partition("#")[0].removeprefix("/t/")
+
+    def act(self, verb: str, name: str, reason: str) -> Response:
+        """Take a message away or bring it back, as whoever is signed in."""
+        return self.browser.form(f"/moderation/{verb}", target=f"message_board/{name}", reason=reason)
 
     def rows(self) -> list[PostRow]:
         with reading(self.site.engine) as session:
@@ -129,9 +136,9 @@ def test_only_an_organizer_broadcasts_and_it_reaches_every_inbox(house: House) -
 def test_a_form_without_this_sessions_word_changes_nothing(house: House) -> None:
     house.enter("olga", Role.ORGANIZER)
     name = house.post()
-    posts = ("/post", "/post/preview", f"/t/{name}/retract", f"/t/{name}/hide")
+    posts = ("/post", "/post/preview", "/moderation/retract", "/moderation/hide")
     for path in (*posts, "/inbox/human-olga", "/jobs/none/cancel"):
-        fields = {"body": "x", "reason": "x", "read_to": name}
+        fields = {"body": "x", "reason": "x", "read_to": name, "target": f"message_board/{name}"}
         assert house.browser.post(path, fields).status_code == 403, path
     assert [row.state for row in house.rows()] == [""]
 
@@ -145,10 +152,10 @@ def test_an_author_takes_back_own_posts_and_those_of_own_agents_alone(house: Hou
         assert "Take back" in house.browser.get(f"/t/{name}").text
     house.enter("eve")
     assert "Take back" not in house.browser.get(f"/t/{mine}").text
-    assert house.browser.form(f"/t/{mine}/retract", reason="Not mine").status_code == 403
+    assert house.act("retract", mine, "Not mine").status_code == 403
     house.enter("ada")
-    assert house.browser.form(f"/t/{mine}/retract", reason="  ").status_code == 422
-    assert house.browser.form(f"/t/{mine}/retract", reason="I was wrong.").status_code == 303
+    assert house.act("retract", mine, "  ").status_code == 422
+    assert house.act("retract", mine, "I was wrong.").status_code == 303
     page = Page(house.browser.get(f"/t/{mine}").text)
     assert "Retracted by its author: I was wrong." in page.text
     assert "Does it work" not in page.text
@@ -160,13 +167,13 @@ def test_an_author_takes_back_own_posts_and_those_of_own_agents_alone(house: Hou
 def test_an_organizer_hides_a_post_and_brings_it_back(house: House) -> None:
     house.enter("ada")
     name = house.post()
-    assert house.browser.form(f"/t/{name}/hide", reason="x").status_code == 403
+    assert house.act("hide", name, "x").status_code == 403
     house.enter("olga", Role.ORGANIZER)
-    assert house.browser.form(f"/t/{name}/hide", reason="Spam.").status_code == 303
+    assert house.act("hide", name, "Spam.").status_code == 303
     hidden = house.browser.get(f"/t/{name}").text
     assert "Does <strong>it</strong>" not in hidden
     assert "Bring back" in hidden
-    assert house.browser.form(f"/t/{name}/unhide", reason="It was none.").status_code == 303
+    assert house.act("unhide", name, "It was none.").status_code == 303
     assert "Does <strong>it</strong>" in house.browser.get(f"/t/{name}").text
     assert [deed for deed in house.deeds() if deed[0] == "olga"][:2] == [
         ("olga", "moderation.unhide"),
@@ -221,3 +228,38 @@ def test_an_inbox_is_marked_read_by_the_button_alone_and_only_as_far_as_it_was_s
     assert "1 unread" in text
     assert text.index("Second for") < text.index("Unread ·") < text.index("First for")
     assert house.browser.get("/inbox/nobody").status_code == 404
+
+
+def test_an_organizer_hides_what_a_taskforce_holds_on_the_pages_that_show_it(house: House) -> None:
+    with writing(house.site.engine) as session:
+        ada = Caller("ada", "tok_1")
+        taskforces.open_raw(house.site, session, ada, "int4", "blue-heron", "A plan.")
+        note = taskforces_adding.add_note_raw(house.site, session, ada, "int4", "blue-heron", "A bad note.").path
+        add_files(house.site, session, "blue-heron", {"f.csv": "a bad line"})
+        source = f"{house.site.scratch('blue-heron').uri}/f.csv"
+        file = taskforces_adding.add_file(house.site, session, ada, "int4", source, "f_blue-heron.csv").path
+    tree = f"/buckets/{house.site.central}/tree"
+    shown = (("/taskforces/int4", note, "A bad note."), (f"{tree}/{file}", file, "a bad line"))
+    house.enter("ada")
+    assert "Take back" in house.browser.get("/taskforces/int4").text
+    assert not [url for url, _, _ in shown if "Hide it" in house.browser.get(url).text]
+    house.enter("olga", Role.ORGANIZER)
+    for url, path, text in shown:
+        before = house.browser.get(url).text
+        assert text in before
+        assert f'name="target" value="{path}"' in before
+        answer = house.browser.form("/moderation/hide", target=path, reason="Spam.")
+        assert answer.headers["location"].partition("#")[0] == url
+        page = Page(house.browser.get(url).text)
+        assert "Hidden by an organizer: Spam." in page.text
+        assert text not in page.text
+        assert "Bring it back" in page.text
+    log = house.browser.get("/moderation").text
+    for url, _, _ in shown:
+        assert f'href="{url}' in log
+    readme = f"{tree}/taskforces/int4/README.md"
+    assert house.browser.form("/moderation/hide", target="taskforces/int4/README.md", reason="Ads.").status_code == 303
+    assert "Hidden by an organizer: Ads." in Page(house.browser.get("/taskforces/int4").text).text
+    assert "A plan." not in house.browser.get("/taskforces/int4").text
+    assert "Bring it back" in house.browser.get(readme).text
+    assert "hidden" in house.browser.get("/taskforces/int4").text.partition("f_blue-heron.csv")[2][:80]

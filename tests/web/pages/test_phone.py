@@ -1,4 +1,4 @@
-"""Every kind of page in a real browser at 360 px, as an operator sees it: no sideways scroll, nothing refused.
+"""Every kind of page in a real browser, narrow and wide, as an operator sees it: no sideways scroll, nothing refused.
 
 And what a parser can tell of each of them: tables are named and their heads say of what, fields have labels.
 """
@@ -14,7 +14,7 @@ from agents import sessions
 from agents.roles import Role
 from agents.scopes import ALL
 from agents.sessions import Place
-from board import messages, taskforces
+from board import messages, taskforces, taskforces_adding
 from board.messages import Wish
 from storage.buckets import Put
 from storage.database import writing
@@ -26,7 +26,7 @@ from tests.web.pages.test_pages import paths
 from web.app import create_app
 from web.sessions import COOKIE
 
-WIDTH = 360
+WIDTHS = (360, 1200)
 LONG = "x" * 200
 BUCKET = "/buckets/race/tiny-red-kettle"
 FAULTS = """() => {
@@ -53,7 +53,7 @@ def cookie(full: Site) -> str:
         ada = caller_of(full, session, add_person(full, session, "ada"))
         messages.post_raw(full, session, ada, "human-ada", f"# {LONG}\n\n@human-boss `{LONG}` {LONG}", Wish())
         taskforces.open_raw(full, session, boss, "speed", "human-boss", f"# {LONG}\n\n|{LONG}|b|\n|-|-|\n|1|2|")
-        taskforces.add_note_raw(full, session, ada, "speed", "human-ada", LONG)
+        taskforces_adding.add_note_raw(full, session, ada, "speed", "human-ada", LONG)
         files = {f"{LONG}.txt": LONG * 5, "sub/README.md": f"# {LONG}", "a.bin": "\0"}
         puts = [Put(path, text.encode()) for path, text in files.items()]
         full.buckets(session).apply(full.scratch("red-kettle"), puts)
@@ -84,27 +84,29 @@ def places(site: Site) -> list[str]:
     return [*kinds.values(), "/jobs/job_0001", "/jobs/job_0003", *more]
 
 
-def test_no_kind_of_page_scrolls_sideways_at_360_px_or_lacks_a_name_for_anything(
+@pytest.mark.parametrize("width", WIDTHS)
+def test_no_kind_of_page_scrolls_sideways_or_lacks_a_name_for_anything(
+    width: int,
     address: str,
     cookie: str,
     browser: Browser,  # noqa: F811
     full: Site,
 ) -> None:
-    context = browser.new_context(viewport={"width": WIDTH, "height": 800})
+    context = browser.new_context(viewport={"width": width, "height": 800})
     context.add_cookies([{"name": COOKIE, "value": cookie, "url": address}])
     page = context.new_page()
     said: list[str] = []
     page.on("console", lambda message: said.append(f"{page.url}: {message.text}"))
     page.on("pageerror", lambda error: said.append(f"{page.url}: {error}"))
-    found = {path: fault for path in places(full) if (fault := faults_of(page, address + path))}
+    found = {path: fault for path in places(full) if (fault := faults_of(page, address + path, width))}
     assert found == {}
     assert said == []
 
 
-def faults_of(page: Page, url: str) -> list[str]:
+def faults_of(page: Page, url: str, most: int) -> list[str]:
     """Open a page and list what is wrong with it."""
     answer = page.goto(url, wait_until="domcontentloaded")
     found = [] if answer and answer.status == 200 else ["it isn't there"]
     width = page.evaluate("document.documentElement.scrollWidth")
-    found += [f"it is {width} px wide"] if width > WIDTH else []
+    found += [f"it is {width} px wide"] if width > most else []
     return [*found, *page.evaluate(FAULTS)]

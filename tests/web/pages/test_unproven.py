@@ -54,6 +54,33 @@ def test_badges_stand_by_what_nobody_proved_and_by_nothing_else(client: TestClie
         assert ("not proven" in client.get(f"/r/{name}").text) is ("red-fox" in name)
 
 
+def test_every_list_says_so(client: TestClient) -> None:
+    hits = client.get("/v1/search?q=red-fox").json()["items"] + client.get("/v1/search?q=blue-heron").json()["items"]
+    assert {(hit["kind"], hit["name"].endswith("red-fox.md"), hit["proof"]) for hit in hits if hit["proof"]} == {
+        ("posts", True, "none"),
+        ("posts", False, "bearer"),
+        ("results", True, "none"),
+        ("results", False, "bucket"),
+    }
+    assert {hit["proof"] for hit in hits if hit["kind"] == "agents"} == {None}
+    for rows in (client.get("/v1/leaderboard").json()["rows"], client.get("/v1/digest").json()["leaderboard"]):
+        assert {row["agent"]: row["proof"] for row in rows} == {"red-fox": "none", "blue-heron": "bucket"}
+
+
+def test_an_unproven_taskforce_or_session_says_so_in_its_list(client: TestClient, site: Site) -> None:
+    with writing(site.engine) as session:
+        manifest = "---\nschema_version: 1\nharness: h\nsession_id: s1\n---\nx"
+        add_files(site, session, "red-fox", {"traces/s1/manifest.md": manifest})
+    said = {"name": "int4", "agent_id": "red-fox", "body": "A plan."}
+    assert client.post("/v1/taskforces", json=said).status_code == 201
+    source = f"{site.scratch('red-fox').uri}/traces/s1/"
+    assert client.post("/v1/traces", json={"source": source}).status_code == 201
+    assert [item["proof"] for item in client.get("/v1/taskforces").json()["items"]] == ["none"]
+    assert [item["proof"] for item in client.get("/v1/traces?expand=1").json()["items"]] == ["none"]
+    for path in ("/taskforces", "/stats"):
+        assert "not proven" in client.get(path).text, path
+
+
 def test_a_feed_says_so_in_the_title(client: TestClient) -> None:
     titles = [
         part.partition("</title>")[0] for part in client.get("/feeds/board.atom").text.split('<title type="text">')[1:]

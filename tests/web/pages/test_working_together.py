@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 from agents import accounts, tokens
 from agents.roles import Role
 from agents.scopes import ALL, DEFAULT
-from board import taskforces
+from board import taskforces, taskforces_adding
 from board.onboarding import Audience, render
 from board.rows import TraceRow
 from storage.database import writing
@@ -35,7 +35,7 @@ def browser(site: Site) -> Iterator[Browser]:
         body = f"# Which **int4** kernel\n\nAbout {EVIL}.\n"
         taskforces.open_raw(site, session, ada, "int4", "blue-heron", body)
         source = f"{site.scratch('blue-heron').uri}/scores.csv"
-        taskforces.add_file(site, session, ada, "int4", source, "scores_blue-heron.csv")
+        taskforces_adding.add_file(site, session, ada, "int4", source, "scores_blue-heron.csv")
     with TestClient(create_app(site), headers={"accept": "text/html"}, follow_redirects=False) as client:
         yield Browser(client, site)
 
@@ -46,7 +46,7 @@ def add_notes(site: Site, count: int, *, name: str = "int4") -> None:
         ada = caller_of(site, session, token)
         for number in range(count):
             site.clock.forward(minutes=5)  # type: ignore[attr-defined]  # a held clock: the budget is five a minute
-            taskforces.add_note_raw(site, session, ada, name, "blue-heron", f"Note {number:02d} {EVIL}")
+            taskforces_adding.add_note_raw(site, session, ada, name, "blue-heron", f"Note {number:02d} {EVIL}")
 
 
 def enter(browser: Browser, name: str, role: Role) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,19 +40,24 @@ class KeepSet:
     @property
     def sha256(self) -> str:
         """Return the hex SHA-256 of the ids as decimal numbers joined by commas."""
-        return hashlib.sha256(",".join(map(str, self.ids)).encode()).hexdigest()
+        return digest(self.ids)
 
 
-def check_ids(ids: Sequence[object], full_vocab: int) -> None:
-    """Raise `Refused` unless `ids` are different whole numbers within [0, full_vocab), at least one."""
+def digest(ids: Sequence[int]) -> str:
+    """Return the hex SHA-256 of `ids`, in their order, as decimal numbers joined by commas."""
+    return hashlib.sha256(",".join(map(str, ids)).encode()).hexdigest()
+
+
+def check_ids(ids: Sequence[object], full_vocab: int, where: str = "the keep-set") -> None:
+    """Raise `Refused`, naming `where`, unless `ids` are different whole numbers in [0, full_vocab), at least one."""
     if not ids:
-        raise Refused("the keep-set is empty")
+        raise Refused(f"{where} is empty")
     for token in ids:
         if not isinstance(token, int) or isinstance(token, bool) or not (0 <= token < full_vocab):
-            raise Refused(f"the keep-set holds {token!r}, which is no token id below {full_vocab}")
+            raise Refused(f"{where} holds {token!r}, which is no token id below {full_vocab}")
     if len(set(ids)) != len(ids):
-        repeated = next(token for token in ids if ids.count(token) > 1)
-        raise Refused(f"the keep-set holds token {repeated} more than once")
+        repeated = next(token for token, count in Counter(ids).items() if count > 1)
+        raise Refused(f"{where} holds token {repeated} more than once")
 
 
 def read_ids(path: Path) -> list[Any]:

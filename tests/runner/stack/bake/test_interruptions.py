@@ -189,7 +189,8 @@ def test_a_disk_that_fills_leaves_whole_files_or_nothing(
 ) -> None:
     Filling.disk, Filling.at = small_disk, at
     out = small_disk / "out"
-    with pytest.raises(Refused, match="No space left"):
+    stays = f"{kept} finished files stay" if kept else "nothing stays"
+    with pytest.raises(Refused, match=f"No space left on device; {stays} in {out}.baking; run again to go on"):
         bake([DROP], Route(source, out), shard_bytes=shard_bytes, make_progress=Filling)
     assert not out.exists()
     assert len(list(small_disk.glob("out.baking/model-*"))) == kept

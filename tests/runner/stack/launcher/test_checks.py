@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,16 +28,51 @@ def test_bundled_profiles_pass(name: str, machine: Machine) -> None:
     ("settings", "sentence"),
     [
         ({"speculation.tokens": 8}, "8 drafted tokens are more than vLLM's split attention takes"),
-        ({"speculation.drafter.uri": ""}, "names no drafter"),
+        ({"speculation.drafter.uri": ""}, "names none in speculation.drafter.uri"),
         ({"engine.cudagraph-capture-sizes": [1]}, "without one of at least 2"),
         ({"engine.limit-mm-per-prompt": {"image": 0, "audio": 1}}, "drops image"),
-        ({"window": 192, "engine.hf-overrides": {"text_config": {}}}, "would not reach the drafter"),
+        ({"engine.limit-mm-per-prompt": {"image": {"count": 0}}}, "drops image"),
+        ({"engine.limit-mm-per-prompt": {"audio": False}}, "drops audio"),
+        ({"engine.compilation-config.cudagraph_capture_sizes": [1]}, "without one of at least 2"),
+        ({"engine.compilation-config.max_cudagraph_capture_size": 1}, "without one of at least 2"),
+        (
+            {"engine.hf-overrides": {"text_config": {"sliding_window": 16}}},
+            "sets sliding_window, which would not reach",
+        ),
+        ({"engine.hf-overrides": {"sliding_window": 16}}, "sets sliding_window, which would not reach"),
+        ({"engine.hf-overrides": {"vision_config": {}}}, "sets vision_config, which would not reach"),
+        ({"engine.hf-overrides": {"text_config": 3}}, "sets text_config, which would not reach"),
+        ({"engine.enable-prefix-caching": True}, "set engine.enable-prefix-caching=false"),
         ({"bake": [{"step": "prune-head"}]}, "names no keepset"),
+        ({"engine.linear-backend": "marlin"}, "linear-backend=marlin would take the place of our products"),
     ],
 )
 def test_profile_that_would_not_do_what_it_says_is_refused(settings: dict[str, Any], sentence: str) -> None:
     with pytest.raises(StartRefused, match=sentence):
         checks.check_profile(load("int4-fast", Machine.A10G, settings))
+
+
+def test_options_that_change_none_of_this_start() -> None:
+    settings = {
+        "engine.hf-overrides": {"text_config": {"skip_layers": [1]}},
+        "engine.limit-mm-per-prompt": {"image": 2, "audio": {"count": 1}, "video": {}},
+        "engine.cudagraph-capture-sizes": [1, 2, 8],
+        "engine.compilation-config.max_cudagraph_capture_size": 8,
+    }
+    checks.check_profile(load("int4-fast", Machine.A10G, settings))
+
+
+def test_profile_of_ones_own_says_itself_that_no_prefix_is_cached(tmp_path: Path) -> None:
+    profile = tmp_path / "mine.toml"
+    profile.write_text('summary = "mine"\nanswers = "exact"\nweights = { uri = "model" }\n')
+    with pytest.raises(StartRefused, match=r"set engine\.enable-prefix-caching=false"):
+        checks.check_profile(load(str(profile), Machine.A10G))
+
+
+def test_linear_backend_may_be_named_where_ours_are_off_or_left_to_vllm() -> None:
+    checks.check_profile(load("int4-fast", Machine.A10G, {"engine.linear-backend": "auto"}))
+    off = {"engine.linear-backend": "marlin", "levers.skinny": False}
+    checks.check_profile(load("int4-fast", Machine.A10G, off))
 
 
 def test_more_than_seven_tokens_start_once_acknowledged() -> None:
@@ -62,7 +98,16 @@ def test_variable_that_would_change_what_is_served_is_refused(name: str, value: 
 
 
 def test_variables_of_the_runner_and_of_caches_pass() -> None:
-    names = ("MODEL_ID", "SERVED_MODEL_NAME", "HOST", "PORT", "HOME", "VLLM_CACHE_ROOT", "PADDOCK_STEPTIME")
+    names = (
+        "MODEL_ID",
+        "SERVED_MODEL_NAME",
+        "HOST",
+        "PORT",
+        "HOME",
+        "VLLM_CACHE_ROOT",
+        "PADDOCK_STEPTIME",
+        "PADDOCK_SERVER_ENV",
+    )
     checks.check_environment({**dict.fromkeys(names, "x"), "PRECACHE_BENCH": "0"})
 
 
@@ -71,15 +116,27 @@ def test_keep_set_over_a_tied_head_is_refused() -> None:
         checks.check_checkpoints({**TEXT, "tie_word_embeddings": True, "lm_head_keep_ids": [1]}, None)
 
 
+@pytest.mark.parametrize(("key", "tower"), [("vision_config", "image"), ("audio_config", "audio")])
+def test_checkpoint_that_lost_a_tower_is_refused_and_one_of_text_alone_is_not(key: str, tower: str) -> None:
+    whole = {"text_config": TEXT, "vision_config": {"hidden_size": 1}, "audio_config": {"hidden_size": 1}}
+    checks.check_checkpoints(whole, None)
+    checks.check_checkpoints(TEXT, None)
+    assert (checks.has_towers(whole), checks.has_towers(TEXT)) == (("image", "audio"), ())
+    for lost in ({name: part for name, part in whole.items() if name != key}, {**whole, key: None}):
+        with pytest.raises(StartRefused, match=f"its {tower} tower was taken out"):
+            checks.check_checkpoints(lost, None)
+
+
 def test_windows_that_differ_between_model_and_drafter_are_refused() -> None:
     drafter = {"model_type": "gemma4_assistant", "text_config": {**TEXT, "sliding_window": 192}}
     with pytest.raises(StartRefused, match="the model's window is 512 and its drafter's 192"):
         checks.check_checkpoints(TEXT, drafter)
 
 
-def test_vllm_without_a_place_for_a_lever_is_refused_before_it_is_started() -> None:
+@pytest.mark.parametrize("missing", ["choose_mp_linear_kernel", "default_unquantized_gemm"])
+def test_vllm_without_a_place_for_a_lever_is_refused_before_it_is_started(missing: str) -> None:
     source = Recording(SHAPES / "vllm-0.33.0.json")
-    source.places = {place: told for place, told in source.places.items() if "choose_mp_linear_kernel" not in place}
+    source.places = {place: told for place, told in source.places.items() if not place.endswith(f":{missing}")}
     with pytest.raises(StartRefused, match=r"levers\.skinny=false serves without our products"):
         checks.check_vllm(load("int4-fast", Machine.A10G), source)
     checks.check_vllm(load("int4-fast", Machine.A10G, {"levers.skinny": False}), source)

@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from paddock_stack.launcher.record import LINE
+from paddock_stack.launcher.weights import find
+from paddock_stack.profiles.schema import Weights
 from tests.conftest import eventually
 from tests.runner.stack.bake.checkpoints import arrays, text_config, write_checkpoint
 from tests.runner.stack.launcher.starting import free_port, start_on_fake, status_of
@@ -39,8 +42,10 @@ def test_strangers_are_let_in_once_the_record_is_written(model: Path, tmp_path: 
     finally:
         process.kill()
     assert process.returncode == 0
-    assert sum(line.startswith("paddock-stack record: ") for line in said.splitlines()) == 1
-    counted = json.loads((tmp_path / "cache/serving-record.json").read_text())["acceptance"]
+    told = [json.loads(line[len(LINE) :]) for line in said.splitlines() if line.startswith(LINE)]
+    assert [each["acceptance"] is None for each in told] == [True, False]
+    assert told[1] == json.loads((tmp_path / "cache/serving-record.json").read_text())
+    counted = told[1]["acceptance"]
     assert (counted["accepted_share_by_position"], counted["tokens_per_step"]) == ([0.8, 0.4], 2.2)
 
 
@@ -71,3 +76,14 @@ def test_weights_of_another_hash_are_never_served(model: Path, tmp_path: Path) -
     assert process.returncode == 1
     assert "which pins it" in said
     assert "serving with" not in said
+
+
+def test_start_says_what_is_not_pinned_and_that_there_are_no_towers(model: Path, tmp_path: Path) -> None:
+    process = start_on_fake(tmp_path, free_port(), "exact-bf16", {"weights.uri": str(model)}, "dies")
+    said, _ = process.communicate(timeout=60)
+    digest = find(Weights(str(model)), tmp_path, tmp_path).sha256
+    assert f"{model} is pinned by nothing; weights.sha256={digest} pins it\n" in said
+    assert "of text alone" in said
+    pinned = {"weights.uri": str(model), "weights.sha256": digest}
+    again, _ = start_on_fake(tmp_path, free_port(), "exact-bf16", pinned, "dies").communicate(timeout=60)
+    assert "pinned by nothing" not in again

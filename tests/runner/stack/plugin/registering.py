@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import wraps
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
@@ -48,6 +49,37 @@ def on_a_gpu() -> str:
     with mock.patch.object(levers, "is_cpu", return_value=False), mock.patch.object(levers, "find_spec"):
         register()
     return str(Gemma4MTPMaskedEmbedder.get_top_tokens.__name__)
+
+
+def with_our_products() -> list[str]:
+    """Call the plugin where vLLM believes in a GPU; return what multiplies int4 weights first, and bf16 weights."""
+    from vllm.model_executor.kernels import linear
+    from vllm.model_executor.layers import utils
+    from vllm.platforms import PlatformEnum
+
+    from paddock_stack.plugin import levers, register
+
+    with mock.patch.object(levers, "is_cpu", return_value=False), mock.patch.object(levers, "find_spec"):
+        register()
+    return [
+        linear._POSSIBLE_KERNELS[PlatformEnum.CUDA][0].__name__,
+        utils.default_unquantized_gemm.__code__.co_name,
+    ]
+
+
+def beside_anothers_wrappers() -> list[str]:
+    """Bind vLLM's products anew where somebody else has wrapped them; return what stands there then."""
+    from vllm import _custom_ops
+    from vllm.model_executor.layers import utils
+
+    from paddock_stack.plugin import rebindings
+
+    for module, name in ((_custom_ops, "onednn_mm"), (utils, "default_unquantized_gemm")):
+        stock = getattr(module, name)
+        setattr(module, name, wraps(stock)(lambda *given, stock=stock: stock(*given)))
+    rebindings.make_onednn_inputs_contiguous()
+    rebindings.multiply_few_tokens_alike()
+    return [_custom_ops.onednn_mm.__code__.co_name, utils.default_unquantized_gemm.__code__.co_name]
 
 
 def two_d_buffers() -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """The installed plugin is found by vLLM, puts its levers in once, and ends the start where it cannot."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.runner.stack.conftest import SERVER_ENV
@@ -24,8 +26,16 @@ def test_installed_stack_is_that_of_the_sources() -> None:
     if packages is None:
         pytest.skip(f"THE SERVING STACK IS NOT INSTALLED: {SERVER_ENV} (make server-env)")
     sources = ROOT / "runner/stack/src/paddock_stack"
-    named = {path.relative_to(sources) for path in sources.rglob("*.py")}
-    assert named == {path.relative_to(packages) for path in packages.rglob("*.py")}
+    assert files(packages) == files(sources), "make server-env"
+
+
+def files(folder: Path) -> dict[Path, bytes]:
+    """Return what lies in `folder`, compiled files apart."""
+    return {
+        path.relative_to(folder): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and path.suffix != ".pyc"
+    }
 
 
 def test_second_call_changes_nothing(zygote: Zygote) -> None:
@@ -47,7 +57,7 @@ def test_custom_attention_is_the_one_that_the_switch_names(zygote: Zygote) -> No
         zygote.call(f"{TASKS}:twice", env={"PADDOCK_ATTENTION": "3d"})
 
 
-def test_int4_product_is_not_forgotten_in_silence_where_there_is_no_gpu(zygote: Zygote) -> None:
+def test_products_are_not_forgotten_in_silence_where_there_is_no_gpu(zygote: Zygote) -> None:
     with pytest.raises(TaskFailed, match="PADDOCK_SKINNY is 1, but the products for few tokens need a GPU"):
         zygote.call(f"{TASKS}:twice", env={"PADDOCK_SKINNY": "1"})
 
@@ -60,6 +70,17 @@ def test_vllm_of_another_shape_ends_the_start_in_a_sentence(zygote: Zygote) -> N
 def test_gpu_machine_gets_the_fused_argmax_and_it_can_be_switched_off(zygote: Zygote) -> None:
     assert zygote.call(f"{TASKS}:on_a_gpu") == "fused_top_tokens"
     assert zygote.call(f"{TASKS}:on_a_gpu", env={"PADDOCK_FUSED_ARGMAX": "0"}) == "get_top_tokens"
+
+
+def test_gpu_machine_that_is_told_so_gets_both_products(zygote: Zygote) -> None:
+    told = zygote.call(f"{TASKS}:with_our_products", env={"PADDOCK_SKINNY": "1"})
+    assert told == ["SkinnyLinearKernel", "unquantized_gemm"]
+    stock = zygote.call(f"{TASKS}:with_our_products", env={"PADDOCK_SKINNY": "0"})
+    assert not set(stock) & set(told)
+
+
+def test_wrapper_of_somebody_else_is_not_taken_for_ours(zygote: Zygote) -> None:
+    assert zygote.call(f"{TASKS}:beside_anothers_wrappers") == ["contiguous_onednn_mm", "unquantized_gemm"]
 
 
 def test_two_d_backend_offers_no_segment_buffers(zygote: Zygote) -> None:

@@ -55,7 +55,7 @@ def test_reproduction_is_labelled() -> None:
     [
         ({"speed": 1}, "has no key 'speed'"),
         ({"levers.speed": True}, r"levers has no key 'speed'"),
-        ({"engine.trust-remote-code": True}, "has no option 'trust-remote-code'"),
+        ({"engine.trust-remote-code": True}, "trust-remote-code is no option"),
         ({"speculation.tokens": "six"}, "must be of type int"),
         ({"levers.skinny": 1}, "must be of type bool"),
         ({"levers.attention": "3d"}, "must be one of 2d, fixed_split, native, auto"),
@@ -63,6 +63,12 @@ def test_reproduction_is_labelled() -> None:
         ({"warm_up.prompts": 0}, "needs at least one prompt"),
         ({"env": {"A": 1}}, "must give a text"),
         ({"levers": 3}, "must be a table"),
+        ({"speculation.tokens": -1}, r"speculation\.tokens must be 0 or more"),
+        ({"window": -1}, "window must be 0 or more"),
+        ({"engine.disable-log-stats": True}, "disable-log-stats is no option"),
+        ({"engine.compilation-config": '{"cudagraph_capture_sizes": [1]}'}, "compilation-config must be a table"),
+        ({"engine.cudagraph-capture-sizes": ["1", "--trust-remote-code"]}, "must be a list of whole numbers"),
+        ({"engine.dtype": ["auto", "--trust-remote-code"]}, r"engine\.dtype must be one value"),
     ],
 )
 def test_unknown_key_or_other_type_is_refused_by_name(settings: dict[str, Any], sentence: str) -> None:

@@ -9,29 +9,36 @@ from typing import Any
 
 import pytest
 
+from paddock_stack.bake.checkpoint import CONFIG, read_json
+from paddock_stack.bake.needed_tokens import needed_tokens
 from paddock_stack.launcher import command
 from paddock_stack.launcher.preparing import Prepared, prepare
 from paddock_stack.profiles.catalogue import NAMES, load
 from paddock_stack.profiles.schema import Machine, Profile
-from tests.runner.stack.serving.asked import PROMPTS, VOCABULARY
+from tests.runner.stack.profiles.probabilities import check_best, check_whole
+from tests.runner.stack.serving.asked import PROMPTS, VOCABULARY, reference
 from tests.runner.stack.serving.zygote import Zygote
 
 pytestmark = pytest.mark.vllm
 
 TOKENS = 24
 IMAGE, AUDIO = 11, 14
-MEDIA = [{"prompt": [2, 5, IMAGE, 300], "image": (48, 48)}, {"prompt": [2, 5, AUDIO, 300], "audio": 8000}]
+SEEN, HEARD = {"prompt": [2, 5, IMAGE, 300], "image": (48, 48)}, {"prompt": [2, 5, AUDIO, 300], "audio": 8000}
+MEDIA = [{**medium, "pattern": pattern} for medium in (SEEN, HEARD) for pattern in (7, 7, 5)]
 OF_THE_SERVER = ("enable-log-requests", "disable-uvicorn-access-log", "disable-log-stats")
 # The two paths round differently: fp32 keeps them together; vLLM's int4 kernel for the CPU multiplies in float16.
 NEAR_TIE = {"float32": 1e-3, "float16": 0.1}
+AS_TRANSFORMERS = 5e-4  # nats a token, in fp32; 4e-5 was seen
+DECOY_GAP = 2.0  # nats a token, four times what the runner asks; over 8 was seen
 
 
 @pytest.fixture(scope="module")
-def keepset(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a keep-set of the specials, bytes and two of three other tokens."""
+def keepset(checkpoints: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a keep-set of the tokens that must stay and two of three others."""
     folder = tmp_path_factory.mktemp("keepset")
-    prompts = {token for prompt in PROMPTS for token in prompt}
-    kept = sorted({*range(300), *(token for token in range(VOCABULARY) if token % 3), *prompts})
+    model = checkpoints / "multimodal"
+    needed = set().union(*needed_tokens(model, read_json(model / CONFIG)).values())
+    kept = sorted(needed.union(*PROMPTS, (token for token in range(VOCABULARY) if token % 3)))
     (folder / "keepset.json").write_text(json.dumps(kept))
     return folder
 
@@ -42,14 +49,19 @@ def test_cpu_variant_answers_everything_and_agrees_with_itself(
 ) -> None:
     profile = load(name, Machine.CPU, _places(checkpoints, name))
     prepared = prepare(profile, keepset, tmp_path)
-    told = _serve(zygote, profile, prepared)
+    told = _asked(zygote, "serve", profile, prepared, media=MEDIA)
     assert told["again"] == told["tokens"]
-    assert [len(tokens) for tokens in (*told["tokens"], *told["seen"])] == [TOKENS] * 4
+    assert {len(tokens) for tokens in (*told["tokens"], *told["seen"])} == {TOKENS}
     assert len({token for tokens in told["tokens"] for token in tokens}) > 8  # or equality would prove nothing
     assert (told["drafts"]["drafted"] > 0) == (profile.speculation.tokens > 0)
+    for first, again, other in (told["seen"][:3], told["seen"][3:]):
+        assert first == again
+        assert first != other
     _check_scores(told, NEAR_TIE[profile.engine["dtype"]])
+    if profile.engine["dtype"] == "float32":
+        _check_against_transformers(zygote, prepared, told)
     plain = load(name, Machine.CPU, {**_places(checkpoints, name), "speculation.tokens": 0})
-    assert _serve(zygote, plain, prepared)["tokens"] == told["tokens"]
+    assert _asked(zygote, "tokens", plain, prepared) == told["tokens"]
 
 
 def _places(checkpoints: Path, name: str) -> dict[str, Any]:
@@ -58,26 +70,39 @@ def _places(checkpoints: Path, name: str) -> dict[str, Any]:
     return {"weights.uri": str(checkpoints / "multimodal"), **drafter}
 
 
-def _serve(zygote: Zygote, profile: Profile, prepared: Prepared) -> dict[str, Any]:
+def _asked(zygote: Zygote, task: str, profile: Profile, prepared: Prepared, **more: Any) -> Any:
     said = command.options(profile, prepared.drafter)
     options = {key.replace("-", "_"): value for key, value in said.items() if key not in OF_THE_SERVER}
-    told: dict[str, Any] = zygote.call(
-        "tests.runner.stack.profiles.inside:serve",
+    return zygote.call(
+        f"tests.runner.stack.profiles.inside:{task}",
         env=dict(profile.env) | command.switches_of(profile.levers),
         folder=str(prepared.model),
         options=options,
         prompts=PROMPTS,
         max_tokens=TOKENS,
-        media=MEDIA,
+        **more,
     )
-    return told
 
 
 def _check_scores(told: dict[str, Any], near_tie: float) -> None:
-    """Log-probabilities are finite and none over 0; decoded ids are the scoring path's best, near-ties apart."""
-    for prompt, scores in zip(PROMPTS, told["scores"], strict=True):
-        own = scores[len(prompt) - 1 :]
-        assert len(own) == TOKENS
-        assert all(math.isfinite(value) and value <= 1e-6 for pair in own for value in pair)
-        assert all(best - chosen <= near_tie for chosen, best in own), own
-        assert all(not math.isnan(value) and value <= 1e-6 for pair in scores for value in pair)
+    """Log-probabilities are a softmax's; decoded ids are the scoring path's best, near-ties apart; decoys are worse."""
+    for own, best in (entry for scores in told["scores"] for entry in scores):
+        check_best(own, best)
+    for own, values in told["whole"]:
+        check_whole(own, values)
+    pairs = zip(PROMPTS, told["scores"], strict=True)
+    answered = [entry for prompt, scores in pairs for entry in scores[len(prompt) - 1 :]]
+    assert len(answered) == len(PROMPTS) * TOKENS
+    assert all(math.isfinite(own[0]) and best[0][0] - own[0] <= near_tie for own, best in answered), answered
+    mean = -math.fsum(own[0] for own, _ in answered) / len(answered)
+    assert told["measured"]["ppl"] == pytest.approx(math.exp(mean))
+    assert told["measured"]["decoys"] == 1
+    assert told["measured"]["decoy_gap"] > DECOY_GAP
+
+
+def _check_against_transformers(zygote: Zygote, prepared: Prepared, told: dict[str, Any]) -> None:
+    """Each token of prompts and answers has the log-probability that transformers gives it by teacher forcing."""
+    texts = [[*prompt, *answer] for prompt, answer in zip(PROMPTS, told["tokens"], strict=True)]
+    expected = reference(zygote, prepared.model, prompts=texts, max_tokens=0, multimodal=True)["logprobs"]
+    for scores, known in zip(told["scores"], expected, strict=True):
+        assert [own[0] for own, _ in scores] == pytest.approx(known[1:], abs=AS_TRANSFORMERS)

@@ -25,7 +25,7 @@ def generate(
     """Return greedy `tokens` of every prompt (and its `prompt_logprobs`), the model's `classes` and `drafts` counted.
 
     `stock` leaves the plugin out. `media` holds, for each prompt, an object with `image` (height, width) or `audio`
-    (samples), filled with a fixed pattern. `options` are vLLM's own.
+    (samples), filled with the `pattern` of a number, 7 where none is given. `options` are vLLM's own.
     """
     from vllm import LLM, SamplingParams
 
@@ -95,11 +95,12 @@ def _defaults(*, with_processor: bool) -> dict[str, Any]:
 def _media(medium: dict[str, Any]) -> dict[str, Any]:
     import numpy
 
+    pattern = medium.get("pattern", 7)
     if "audio" in medium:
-        wave = numpy.sin(numpy.arange(medium["audio"], dtype=numpy.float32) / 7)
+        wave = numpy.sin(numpy.arange(medium["audio"], dtype=numpy.float32) / pattern)
         return {"audio": (wave, 16000)}
     height, width = medium["image"]
-    ramp = numpy.arange(height * width * 3, dtype=numpy.uint32) * 7 % 256
+    ramp = numpy.arange(height * width * 3, dtype=numpy.uint32) * pattern % 256
     from PIL import Image
 
     return {"image": Image.fromarray(ramp.astype(numpy.uint8).reshape(height, width, 3))}

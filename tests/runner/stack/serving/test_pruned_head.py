@@ -2,9 +2,11 @@
 
 import json
 from pathlib import Path
+from random import Random
 
 import pytest
 
+from tests.runner.stack.bake.checkpoints import read_folder, write_file
 from tests.runner.stack.serving.asked import LONG, SHORT, VOCABULARY, bake, reference, served, with_config
 from tests.runner.stack.serving.zygote import TaskFailed, Zygote
 
@@ -13,6 +15,9 @@ pytestmark = pytest.mark.vllm
 # Two of three ids, and all those of the prompts: what is asked about them must have a probability.
 KEEP = sorted({token for token in range(VOCABULARY) if token % 3} | set(SHORT) | set(LONG[:50]))
 EVERYTHING = "special,bytes,template,multimodal"
+# The rows that somebody else left, in an order of their own.
+LEFT = Random(5).sample(range(VOCABULARY), 1500)
+FEWER = sorted(token for token in LEFT if token % 4)
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +47,31 @@ def test_prompt_logprobs_are_finite_for_kept_ids_alone(zygote: Zygote, checkpoin
         assert [value > -1e8 for value in told[1:]] == [token in KEEP for token in prompt[1:]]
         kept = [place for place, token in enumerate(prompt) if place and token in KEEP]
         assert max(abs(told[place] - meant[place]) for place in kept) < 1e-3
+
+
+@pytest.fixture(scope="module")
+def cut_elsewhere(checkpoints: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The checkpoint `text` with the rows of LEFT alone; its configuration doesn't say so, LEFT.json does."""
+    folder = with_config(checkpoints / "text", tmp_path_factory.mktemp("cut") / "cut", tie_word_embeddings=False)
+    weights = read_folder(folder)
+    dtype, embedding = weights["model.embed_tokens.weight"]
+    write_file(folder / "model.safetensors", weights | {"lm_head.weight": (dtype, embedding[LEFT])})
+    for name, ids in {"LEFT": LEFT, "FEWER": FEWER}.items():
+        (folder / f"{name}.json").write_text(json.dumps(ids))
+    return folder
+
+
+@pytest.mark.parametrize(("name", "keep"), [("LEFT", LEFT), ("FEWER", FEWER)])
+def test_head_that_was_cut_elsewhere_is_declared_pruned_further_and_served(
+    zygote: Zygote, checkpoints: Path, cut_elsewhere: Path, tmp_path: Path, name: str, keep: list[int]
+) -> None:
+    options = ("--of", cut_elsewhere / "LEFT.json", "--keep", cut_elsewhere / f"{name}.json", "--allow", EVERYTHING)
+    bake("prune-head", cut_elsewhere, tmp_path / "out", *options)
+    bake("verify", tmp_path / "out")
+    answer = served(zygote, tmp_path / "out")
+    assert answer["classes"] == ["PrunedGemma4", "PrunedGemma4"]
+    assert answer["tokens"] == reference(zygote, checkpoints / "text", keep=keep)["tokens"]
+    assert answer["tokens"] != reference(zygote, checkpoints / "text")["tokens"]
 
 
 def test_multimodal_model_builds_its_language_model_with_the_pruned_head(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from unittest import TestCase
+
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from paddock_stack.skinny import product
-from paddock_stack.skinny.plan import fits
 from tests.runner.stack.skinny import emulation
 from tests.runner.stack.skinny.tasks import SHAPES, tokens_of
 
@@ -22,6 +24,33 @@ def emulated_product_of_bf16_weights_is_exact() -> None:
     assert not torch.equal(emulation.product(x, product.plain(weight)), meant)
 
 
+def bf16_weights_that_the_kernel_reads_right_suit() -> None:
+    """Only bf16 matrices on a GPU, in one piece and of whole tiles, suit; asked of fakes, as torch's compiler asks."""
+    from paddock_stack.skinny import bf16
+
+    kind = {"dtype": torch.bfloat16, "device": "cuda"}
+    with FakeTensorMode():
+        assert bf16.suits(torch.empty(32, 128, **kind))
+        for wrong in (
+            torch.empty(32, 128, dtype=torch.bfloat16),
+            torch.empty(32, 128, dtype=torch.float16, device="cuda"),
+            torch.empty_strided((32, 64), (128, 1), **kind),
+            *(torch.empty(shape, **kind) for shape in ((8, 128), (32, 32), (32, 64, 64), (64,))),
+        ):
+            assert not bf16.suits(wrong), wrong
+
+
+def bf16_product_refuses_what_it_would_read_wrong() -> None:
+    """Weights of another type, in pieces, of other shapes or between addresses raise; none is read as if it suited."""
+    weight, raises = tokens_of(32, 128), TestCase().assertRaisesRegex  # the server environment has no pytest
+    for wrong in (weight.half(), weight[:, :64], weight[:8], weight[:, :32].contiguous(), weight.view(32, 2, 64)):
+        with raises(ValueError, "contiguous bf16 weights"):
+            product.plain(wrong)
+    shifted = torch.zeros(16 * 64 + 1, dtype=torch.bfloat16)[1:].view(16, 64)
+    with raises(ValueError, "from addresses that 16 divides"):
+        product.multiply(tokens_of(1, 64), product.plain(shifted))
+
+
 def layers_of_bf16_weights_that_suit_are_taken() -> None:
     """vLLM hands few tokens of bf16 layers to our product; biases, other types and shapes stay with torch."""
     from vllm.model_executor.layers import utils
@@ -30,7 +59,7 @@ def layers_of_bf16_weights_that_suit_are_taken() -> None:
     from paddock_stack.skinny import bf16
 
     stock, calls = utils.default_unquantized_gemm, []
-    bf16.suits = lambda weight: weight.dtype == torch.bfloat16 and fits(*weight.shape)  # no GPU is asked for
+    bf16.suits = product.is_plain  # no GPU is asked for
     bf16.bf16_linear = lambda x, weight: calls.append(x.shape) or torch.nn.functional.linear(x, weight)
     rebindings.multiply_few_tokens_alike()
     rebindings.multiply_few_tokens_alike()
@@ -50,7 +79,7 @@ def bf16_operator_is_what_torch_expects() -> None:
     from paddock_stack.skinny import bf16
 
     counted: list[int] = []
-    product.Laid.compiled = lambda self: counted.append(self.bits)
+    product.Laid.kernel = lambda self: counted.append(self.bits)
     bf16.multiply = lambda x, weights: (x.double() @ weights.words.double().T).bfloat16() + 100
     weight = tokens_of(16, 64)
     for tokens in (1, 8, 9):

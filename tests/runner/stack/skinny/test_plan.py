@@ -27,19 +27,20 @@ WIDE = gemma(6784, 27136, 20, 5, 640)
 EDGES = [(262_144, 10_240), (16, 64), (6400, 1536), (6384, 32_768), (16_400, 2560), (16, 32_768)]
 
 
+@pytest.mark.parametrize("bits", [4, 16])
 @pytest.mark.parametrize(("rows", "columns"), [*E4B, *WIDE, *EDGES])
-def test_cut_of_a_known_shape(rows: int, columns: int) -> None:
+def test_cut_of_a_known_shape(rows: int, columns: int, bits: int) -> None:
     assert all(fits(rows, columns, group) for group in (*GROUP_SIZES, -1) if group == -1 or columns % group == 0)
-    holds(rows, columns)
+    holds(rows, columns, bits)
 
 
-@given(st.integers(1, MOST_ROWS // TILE_ROWS), st.integers(1, MOST_COLUMNS // UNIT))
-def test_cut_of_any_shape(tiles: int, units: int) -> None:
-    holds(tiles * TILE_ROWS, units * UNIT)
+@given(st.integers(1, MOST_ROWS // TILE_ROWS), st.integers(1, MOST_COLUMNS // UNIT), st.sampled_from([4, 16]))
+def test_cut_of_any_shape(tiles: int, units: int, bits: int) -> None:
+    holds(tiles * TILE_ROWS, units * UNIT, bits)
 
 
-def holds(rows: int, columns: int) -> None:
-    chosen = plan(rows, columns)
+def holds(rows: int, columns: int, bits: int) -> None:
+    chosen = plan(rows, columns, bits)
     tiles, units = rows // TILE_ROWS, columns // UNIT
     grid = tiles // chosen.tiles
     assert grid * chosen.tiles == tiles
@@ -54,6 +55,7 @@ def holds(rows: int, columns: int) -> None:
     assert (
         units * chosen.warps * chosen.split < INT
     )  # units * (slice + 1), the largest product that skinny.cu takes in int
+    assert units * 64 < INT  # of bf16 weights: from row g to row g + 8
     assert chosen.tiles * units * 32 < INT  # r * units * 32, and r * GROUPS(units * UNIT) * 8 below it
 
 

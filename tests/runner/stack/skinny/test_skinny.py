@@ -30,6 +30,8 @@ def test_skinny(zygote: Zygote, task: str) -> None:
     "task",
     [
         "emulated_product_of_bf16_weights_is_exact",
+        "bf16_weights_that_the_kernel_reads_right_suit",
+        "bf16_product_refuses_what_it_would_read_wrong",
         "layers_of_bf16_weights_that_suit_are_taken",
         "bf16_operator_is_what_torch_expects",
     ],

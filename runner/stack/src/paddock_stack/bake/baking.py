@@ -46,7 +46,7 @@ def bake(
     Each folder appears whole or not at all. After an interruption between the two, the same call makes the other.
     """
     _check_routes(target, drafter)
-    with _opened(target, drafter) as before:
+    with _opened(target, drafter, may_be_cut=bool(steps) and steps[0].names_rows) as before:
         after = before
         for step in steps:
             after = step.apply(after)
@@ -78,11 +78,11 @@ def _check_routes(target: Route | None, drafter: Route | None) -> None:
 
 
 @contextmanager
-def _opened(target: Route | None, drafter: Route | None) -> Iterator[Models]:
+def _opened(target: Route | None, drafter: Route | None, *, may_be_cut: bool) -> Iterator[Models]:
     opened: list[Checkpoint] = []
     try:
         for route in (target, drafter):
-            opened += [open_checkpoint(route.source)] if route else []
+            opened += [open_checkpoint(route.source, may_be_cut=may_be_cut)] if route else []
         models = Models(opened[0] if target else None, opened[-1] if drafter else None)
         if (models.target and is_drafter(models.target.config)) or (
             models.drafter and not is_drafter(models.drafter.config)

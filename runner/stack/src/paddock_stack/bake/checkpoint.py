@@ -12,7 +12,7 @@ from paddock_stack.bake import layout, quantization
 from paddock_stack.bake.integers import Dequantised
 from paddock_stack.bake.names import FLOAT_FORM, PACKED_FORM, Names, find_names, module_of
 from paddock_stack.bake.tensors import Stored, Tensor
-from paddock_stack.bake.text_config import Config, text_part
+from paddock_stack.bake.text_config import Config, number, text_part
 from paddock_stack.bake.weights_file import InputFile, read_header
 from paddock_stack.refusals import Refused
 
@@ -55,6 +55,11 @@ class Checkpoint:
         found = layout.matrices(self.config, self.names)
         return [matrix for matrix in found if matrix.kind in wanted and matrix.module in here]
 
+    @property
+    def unnamed_rows(self) -> int | None:
+        """Return the rows of a head of which nothing says whose they are; see `layout.unnamed_rows`."""
+        return layout.unnamed_rows(self.config, self.names, self.tensors)
+
     def close(self) -> None:
         """Close the input files."""
         for file in self.weights:
@@ -72,22 +77,25 @@ def replaced(tensors: dict[str, Tensor], module: str, new: dict[str, Tensor]) ->
     return made
 
 
-def open_checkpoint(folder: Path) -> Checkpoint:
-    """Return what lies in `folder`; raise `Refused` where it isn't a whole Gemma 4 that fits its configuration."""
+def open_checkpoint(folder: Path, *, may_be_cut: bool = False) -> Checkpoint:
+    """Return what lies in `folder`; raise `Refused` where it isn't a whole Gemma 4 that fits its configuration.
+
+    `may_be_cut` admits a head with fewer rows than tokens of which the configuration doesn't say whose they are.
+    """
     config = read_json(folder / CONFIG)
     text_part(config)
     files: list[InputFile] = []
     try:
         for path in _weight_paths(folder):
             files.append(InputFile(path))
-        return _described(folder, config, files)
+        return _described(folder, config, files, may_be_cut=may_be_cut)
     except BaseException:
         for file in files:
             file.close()
         raise
 
 
-def _described(folder: Path, config: Config, files: list[InputFile]) -> Checkpoint:
+def _described(folder: Path, config: Config, files: list[InputFile], *, may_be_cut: bool) -> Checkpoint:
     tensors: dict[str, Tensor] = {}
     for file in files:
         for name, entry in read_header(file).items():
@@ -97,8 +105,18 @@ def _described(folder: Path, config: Config, files: list[InputFile]) -> Checkpoi
     _check_index(folder, tensors)
     made = Checkpoint(folder, config, find_names(tensors), tensors, tuple(files), tuple(_others(folder)))
     if not is_drafter(config):
-        layout.check(config, made.names, tensors)
+        _check(made, may_be_cut=may_be_cut)
     return made
+
+
+def _check(made: Checkpoint, *, may_be_cut: bool) -> None:
+    rows = made.unnamed_rows
+    if rows is not None and not may_be_cut:
+        raise Refused(
+            f"the head has {rows} rows for {number(text_part(made.config), 'vocab_size')} tokens, and nothing says "
+            "whose; let prune-head --of come first"
+        )
+    layout.check(made.config, made.names, made.tensors, rows)
 
 
 def is_drafter(config: Config) -> bool:

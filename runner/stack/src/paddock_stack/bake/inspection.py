@@ -15,7 +15,7 @@ from paddock_stack.bake.text_config import first_shared, kinds, number, sources,
 
 def inspect(folder: Path) -> dict[str, Any]:
     """Return the facts about the checkpoint in `folder` that decide what can be baked from it."""
-    checkpoint = open_checkpoint(folder)
+    checkpoint = open_checkpoint(folder, may_be_cut=True)
     try:
         text = text_part(checkpoint.config)
         facts: dict[str, Any] = {
@@ -33,16 +33,23 @@ def inspect(folder: Path) -> dict[str, Any]:
 
 def _of_model(checkpoint: Checkpoint) -> dict[str, Any]:
     text = text_part(checkpoint.config)
-    kept = keepset.from_config(text)
     return {
         "first_shared_layer": first_shared(text),
         "sources": sources(text),
-        "head": "tied"
-        if layout.is_tied(checkpoint.config)
-        else f"{len(kept.ids) if kept else text['vocab_size']} rows",
+        "head": _head(checkpoint),
         "quantised": _schemes(checkpoint),
         "bytes": _bytes_by_part(checkpoint),
     }
+
+
+def _head(checkpoint: Checkpoint) -> str:
+    if layout.is_tied(checkpoint.config):
+        return "tied"
+    if checkpoint.unnamed_rows is not None:
+        return f"{checkpoint.unnamed_rows} rows, of which nothing says whose; prune-head --of does"
+    text = text_part(checkpoint.config)
+    kept = keepset.from_config(text)
+    return f"{len(kept.ids) if kept else text['vocab_size']} rows"
 
 
 def _schemes(checkpoint: Checkpoint) -> dict[str, str]:

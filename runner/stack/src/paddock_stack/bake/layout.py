@@ -57,12 +57,12 @@ class Matrix:
         return classes.get(self.kind, "Linear")
 
 
-def matrices(config: Config, names: Names) -> list[Matrix]:
-    """Return every weight matrix of the language model."""
+def matrices(config: Config, names: Names, head_rows: int | None = None) -> list[Matrix]:
+    """Return every weight matrix of the language model, its head with `head_rows` where `config` can't tell."""
     text = text_part(config)
     if text.get("enable_moe_block") or text.get("num_experts"):
         raise Refused("the model has experts; only dense Gemma 4 models can be baked")
-    found = list(_outer(text, names, is_tied(config)))
+    found = list(_outer(text, names, is_tied(config), head_rows))
     for index, layer in enumerate(layers(text)):
         found += _of_layer(text, names.layer(index), layer)
     return found
@@ -73,12 +73,25 @@ def is_tied(config: Config) -> bool:
     return bool(text_part(config).get("tie_word_embeddings", config.get("tie_word_embeddings", True)))
 
 
-def _outer(text: Config, names: Names, tied: bool) -> Iterator[Matrix]:
+def unnamed_rows(config: Config, names: Names, tensors: Mapping[str, Tensor]) -> int | None:
+    """Return the number of rows of a head that was cut elsewhere, so that `config` doesn't say whose; None for others.
+
+    Only `prune-head --of` can turn such a checkpoint into another: which token a row scores is not in it.
+    """
+    text = text_part(config)
+    if is_tied(config) or keepset.from_config(text) is not None:
+        return None
+    held = (tensors.get(f"{names.head}.{form}") for form in (FLOAT_FORM, PACKED_FORM[0]))
+    rows = next((tensor.shape[0] for tensor in held if tensor is not None and tensor.shape), None)
+    return rows if rows is not None and rows < number(text, "vocab_size") else None
+
+
+def _outer(text: Config, names: Names, tied: bool, head_rows: int | None) -> Iterator[Matrix]:
     hidden, vocab = number(text, "hidden_size"), number(text, "vocab_size")
     yield Matrix(names.embedding, Kind.EMBEDDING, vocab, hidden)
     if not tied:
         kept = keepset.from_config(text)
-        yield Matrix(names.head, Kind.HEAD, len(kept.ids) if kept else vocab, hidden)
+        yield Matrix(names.head, Kind.HEAD, head_rows or (len(kept.ids) if kept else vocab), hidden)
     width = number(text, "hidden_size_per_layer_input", 0) * number(text, "num_hidden_layers")
     if width:
         table = number(text, "vocab_size_per_layer_input", vocab)
@@ -120,15 +133,18 @@ def vectors(config: Config, names: Names) -> dict[str, tuple[int, ...]]:
     return found
 
 
-def check(config: Config, names: Names, tensors: Mapping[str, Tensor]) -> None:
-    """Raise `Refused` unless `tensors` are those that `config` promises, in number, form and shape."""
+def check(config: Config, names: Names, tensors: Mapping[str, Tensor], head_rows: int | None = None) -> None:
+    """Raise `Refused` unless `tensors` are those that `config` promises, in number, form and shape.
+
+    `head_rows` stands in for the head's rows where `config` can't tell them.
+    """
     count = number(text_part(config), "num_hidden_layers")
     beyond = next((name for name in tensors if (layer_of(name) or 0) >= count), None)
     if beyond is not None:
         raise Refused(f"config.json has {count} layers, but the weights hold {beyond}")
     if is_tied(config) and any(name.startswith(f"{names.head}.") for name in tensors):
         raise Refused("config.json ties the head to the embedding, but the weights hold a head of its own")
-    for matrix in matrices(config, names):
+    for matrix in matrices(config, names, head_rows):
         _check_matrix(matrix, quantization.scheme_of(config, matrix.module, matrix.of_class), tensors)
     for name, shape in vectors(config, names).items():
         if name in tensors and tensors[name].shape != shape:

@@ -54,7 +54,7 @@ def lacking(kept: KeepSet, needed: Needed, allowed: tuple[str, ...]) -> None:
         if missing and group not in allowed:
             raise Refused(
                 f"the keep-set lacks {len(missing)} of the {group} tokens, such as {missing[0]}; "
-                f"compose-keepset --needed-by adds them, --allow {group} goes without"
+                f"compose-keepset --needed adds them, --allow {group} goes without"
             )
 
 

@@ -34,14 +34,18 @@ def write(plan: Plan, out: Path, progress: Counting, *, discard: bool = False) -
     """
     if is_baked(out, plan.digest):
         return False
+    building = Building(out, plan.digest, discard=discard)
     try:
-        with Building(out, plan.digest, discard=discard) as building, InputDigests(plan.before.weights) as inputs:
+        with building, InputDigests(plan.before.weights) as inputs:
             _check_space(plan, building)
             _write_weights(plan, building, progress)
             _write_small_files(plan, building, inputs)
             building.publish()
     except OSError as fault:
-        raise Refused(f"{out} can't be written: {fault.strerror}; nothing is there, run again to go on") from fault
+        stays = f"{len(building.finished)} finished files stay" if building.path.exists() else "nothing stays"
+        raise Refused(
+            f"{out} can't be written: {fault.strerror}; {stays} in {building.path}; run again to go on"
+        ) from fault
     return True
 
 

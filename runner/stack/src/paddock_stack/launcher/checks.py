@@ -7,7 +7,8 @@ from typing import Any
 
 from paddock_stack import keepset
 from paddock_stack.bake.layout import is_tied
-from paddock_stack.bake.text_config import is_multimodal, text_part
+from paddock_stack.bake.text_config import text_part
+from paddock_stack.launcher import engine
 from paddock_stack.plugin import switches
 from paddock_stack.profiles.schema import Attention, Profile
 from paddock_stack.refusals import Refused
@@ -18,6 +19,7 @@ from paddock_stack.shapes.source import Source
 LONGEST_SPLIT_QUERY = 8  # vLLM 0.33 splits verified rows up to here: seven drafted tokens and one more
 OURS = frozenset({switches.FUSED_ARGMAX, switches.SKINNY, switches.ATTENTION, switches.STEPTIME})
 LAUNCHERS = frozenset({"PADDOCK_STACK_CACHE", "PADDOCK_STACK_RECORD"})
+OPERATORS = frozenset({"PADDOCK_SERVER_ENV"})  # says which Python serves; by now that is this one
 # Of vLLM's own variables, those that change neither what is computed nor how it is told; a profile may set any.
 HARMLESS = frozenset(
     {
@@ -30,6 +32,7 @@ _TWO_D = (TWO_D_ATTENTION, "levers.attention=native serves with vLLM's own choic
 _SPLIT = (FIXED_SPLIT_ATTENTION, "levers.attention=2d serves with vLLM's 2D kernel")
 _ATTENTION = {Attention.TWO_D: (_TWO_D,), Attention.FIXED_SPLIT: (_TWO_D, _SPLIT)}
 _PRODUCTS = tuple((each, "levers.skinny=false serves without our products") for each in (SKINNY_LINEAR, SKINNY_BF16))
+_TOWERS = {"image": "vision_config", "audio": "audio_config"}
 
 
 class StartRefused(Refused):
@@ -38,23 +41,21 @@ class StartRefused(Refused):
 
 def check_profile(profile: Profile) -> None:
     """Raise `StartRefused` where the profile alone is at fault."""
-    drafted, sizes = profile.speculation.tokens, profile.engine.get("cudagraph-capture-sizes")
+    drafted = profile.speculation.tokens
     if drafted > 0 and not profile.speculation.drafter.uri:
-        raise StartRefused(f"{profile.name} drafts {drafted} tokens but names no drafter")
+        raise StartRefused(f"{profile.name} drafts {drafted} tokens but names none in speculation.drafter.uri")
     if not (drafted < LONGEST_SPLIT_QUERY) and not profile.speculation.accept_2d_fallback:
         raise StartRefused(
             f"{drafted} drafted tokens are more than vLLM's split attention takes, so verification falls back to 2D; "
             "acknowledge it with speculation.accept_2d_fallback=true"
         )
-    if sizes is not None and not any(size >= 2 for size in sizes):
-        raise StartRefused("capture sizes without one of at least 2 silently turn split attention off")
-    limits = profile.engine.get("limit-mm-per-prompt", {})
-    if dropped := [tower for tower, most in limits.items() if most == 0]:
-        raise StartRefused(f"limit-mm-per-prompt drops {dropped[0]}, but all modalities must work")
+    for told in engine.faults(profile.engine):
+        raise StartRefused(told)
     if any(step["step"] == "prune-head" for step in profile.steps) and not profile.keepset:
-        raise StartRefused(f"{profile.name} prunes the head but names no keepset file")
-    if profile.window and "hf-overrides" in profile.engine:
-        raise StartRefused("a window is set by `window` alone: hf-overrides would not reach the drafter")
+        raise StartRefused(f"{profile.name} prunes the head but names no keepset file; name it in `keepset`")
+    backend = profile.engine.get("linear-backend", "auto")
+    if profile.levers.skinny and backend != "auto":
+        raise StartRefused(f"linear-backend={backend} would take the place of our products; set levers.skinny=false")
 
 
 def check_environment(environ: Mapping[str, str]) -> None:
@@ -64,8 +65,8 @@ def check_environment(environ: Mapping[str, str]) -> None:
     for name, value in environ.items():
         if name.startswith("PRECACHE") and value not in ("", "0"):
             raise StartRefused(f"{name} replays the benchmark's prompts before it is timed; that is cheating")
-        if name.startswith("PADDOCK_") and name not in OURS | LAUNCHERS:
-            raise StartRefused(f"{name} is no variable of this stack")
+        if name.startswith("PADDOCK_") and name not in OURS | LAUNCHERS | OPERATORS:
+            raise StartRefused(f"{name} is no variable of this stack; unset it")
         if name in OURS - {switches.STEPTIME}:
             raise StartRefused(f"{name} is set by the profile; change it there, or record and cache miss it")
         if name.startswith("VLLM_") and name not in HARMLESS:
@@ -91,6 +92,11 @@ def check_checkpoints(target: Mapping[str, Any], drafter: Mapping[str, Any] | No
         raise StartRefused(
             "the keep-set needs a head of its own, but the head is tied to the embedding; untie it first"
         )
+    if gone := [kind for kind, key in _TOWERS.items() if "text_config" in target and not target.get(key)]:
+        raise StartRefused(
+            f"the checkpoint's configuration has no {_TOWERS[gone[0]]}, so its {gone[0]} tower was taken out, but all "
+            "modalities must work; serve the whole checkpoint"
+        )
     if drafter is None:
         return
     windows = [part.get("sliding_window") for part in (text, text_part(dict(drafter)))]
@@ -102,7 +108,5 @@ def check_checkpoints(target: Mapping[str, Any], drafter: Mapping[str, Any] | No
 
 
 def has_towers(target: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return which of `image` and `audio` the checkpoint has a tower for."""
-    if not is_multimodal(target):
-        return ()
-    return tuple(kind for kind, key in (("image", "vision_config"), ("audio", "audio_config")) if target.get(key))
+    """Return which of `image` and `audio` the checkpoint has a tower for: both, or none where it is of text alone."""
+    return tuple(kind for kind, key in _TOWERS.items() if target.get(key))

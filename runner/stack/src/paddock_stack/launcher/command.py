@@ -2,7 +2,7 @@
 
 vLLM keeps compiled graphs under a key that doesn't see PADDOCK_* variables: two ways to serve once shared a key, and
 the second would have run the first one's graphs. So every lever's switch also goes into `--additional-config`, which is
-part of the key.
+part of the key, and with them the digest of our sources: a graph traced through other code of ours is another graph.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paddock_stack import VERSION
+from paddock_stack import VERSION, sources
 from paddock_stack.plugin import switches
 from paddock_stack.profiles.schema import Attention, Levers, Profile
 
@@ -47,7 +47,7 @@ def switches_of(levers: Levers) -> dict[str, str]:
 def additional_config(profile: Profile) -> dict[str, Any]:
     """Return what vLLM's configuration hash must see beside vLLM's own options."""
     levers = {**switches_of(profile.levers), "attention": profile.levers.attention.value}
-    return {"paddock_stack": {"version": VERSION, **levers}}
+    return {"paddock_stack": {"version": VERSION, "sources": sources.sha256(), **levers}}
 
 
 def options(profile: Profile, drafter: Path | None) -> dict[str, Any]:

@@ -38,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Serve until told to stop; return the exit status."""
-    base = (arguments.submission or Path.cwd()).resolve()
+    base = _base(arguments)
     profile = _profile(arguments, base)
     address = reading.address(os.environ)
     if arguments.dry_run:
@@ -54,6 +54,13 @@ def serve_submission(folder: Path) -> int:
     from paddock_stack.cli import main
 
     return main(["serve", "--submission", str(folder)])
+
+
+def _base(arguments: argparse.Namespace) -> Path:
+    """Return the folder that relative paths are in: the submission's, that of a profile of one's own, or this one."""
+    if arguments.submission is None and str(arguments.profile).endswith(".toml"):
+        return Path(arguments.profile).resolve().parent
+    return Path(arguments.submission or ".").resolve()
 
 
 def _profile(arguments: argparse.Namespace, base: Path) -> Profile:

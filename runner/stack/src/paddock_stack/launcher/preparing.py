@@ -4,29 +4,41 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from paddock_stack import keepset
 from paddock_stack.bake.baking import Route, bake
 from paddock_stack.bake.checkpoint import CONFIG, read_json
-from paddock_stack.bake.steps.catalogue import read_step
+from paddock_stack.bake.steps.catalogue import in_folder, read_step
+from paddock_stack.bake.steps.step import Step
 from paddock_stack.launcher import checks, views
+from paddock_stack.launcher.history import Said, lacking, missing, steps_of
 from paddock_stack.launcher.weights import Found, find
 from paddock_stack.profiles.schema import Profile
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """The folders to serve, the checkpoints that they came from, and the model's towers."""
+    """The folders to serve, the checkpoints that they came from, the model's towers, and all steps that baked it."""
 
     model: Path
     drafter: Path | None
     model_found: Found
     drafter_found: Found | None
     towers: tuple[str, ...]
-    steps: tuple[Mapping[str, Any], ...]
+    steps: tuple[Said, ...]
+
+    @property
+    def remarks(self) -> list[str]:
+        """Return what whoever starts this should know, a sentence each."""
+        found = (("weights", self.model_found), ("speculation.drafter", self.drafter_found))
+        loose = [(key, each) for key, each in found if each is not None and not each.pinned_by]
+        said = [f"{each.uri} is pinned by nothing; {key}.sha256={each.sha256} pins it" for key, each in loose]
+        return said if self.towers else [*said, "the checkpoint is of text alone: no image and no audio is answered"]
 
 
 def prepare(profile: Profile, base: Path, cache: Path) -> Prepared:
@@ -36,11 +48,11 @@ def prepare(profile: Profile, base: Path, cache: Path) -> Prepared:
         Refused: the profile, a checkpoint or a step is refused. The cache may hold finished bakes; nothing else stays.
     """
     checks.check_profile(profile)
+    wanted = [_read(step, base) for step in profile.steps]
     target = find(profile.weights, base, cache)
     drafter = find(profile.speculation.drafter, base, cache) if profile.speculation.tokens else None
-    # What was baked ahead, by these very steps, is served as it is.
-    steps = () if _is_baked(target.folder) else tuple(_in_folder(step, base) for step in profile.steps)
-    model = _baked(target, steps, cache) if steps else target.folder
+    model = _baked(target, missing(profile, target.baked_by, wanted), cache)
+    steps = steps_of(model)
     draft_folder = drafter.folder if drafter else None
     if profile.window:
         change = views.set_window(profile.window)
@@ -59,22 +71,22 @@ def _view(folder: Path, found: Found, what: str, cache: Path, change: views.Chan
     return views.view(folder, cache / "views" / name, change)
 
 
-def _is_baked(folder: Path) -> bool:
-    return (folder / "paddock-bake.json").is_file()
+def _read(given: Mapping[str, Any], base: Path) -> Step:
+    """Return the step `given` with its files found in `base`; those that are there are looked into."""
+    step = read_step(in_folder(given, base))
+    for path in (getattr(step, name) for name in step.files()):
+        if path is not None and path.is_file():
+            keepset.check_ids(keepset.read_ids(path), sys.maxsize, str(path))
+    return step
 
 
-def _in_folder(step: Mapping[str, Any], base: Path) -> Mapping[str, Any]:
-    return {**step, "keep": str(base / step["keep"])} if "keep" in step else step
-
-
-def _baked(target: Found, steps: tuple[Mapping[str, Any], ...], cache: Path) -> Path:
-    named = json.dumps([target.sha256, *(_said(step) for step in steps)], sort_keys=True)
+def _baked(target: Found, steps: Sequence[Step], cache: Path) -> Path:
+    if not steps:
+        return target.folder
+    if gone := [path for step in steps for path in lacking(step)]:
+        raise checks.StartRefused(f"there is no keep-set {gone[0]}; put the file there, or name another in `keepset`")
+    named = json.dumps([target.sha256, *(step.record() for step in steps)], sort_keys=True)
     out = cache / "baked" / hashlib.sha256(named.encode()).hexdigest()[:16]
     if not (out / CONFIG).is_file():
-        bake([read_step(step) for step in steps], Route(target.folder, out))
+        bake(steps, Route(target.folder, out))
     return out
-
-
-def _said(step: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a step with a file's content in place of its name."""
-    return {**step, "keep": Path(step["keep"]).read_text()} if "keep" in step else step

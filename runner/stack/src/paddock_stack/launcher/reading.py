@@ -3,7 +3,8 @@
     {"name": "mine", "profile": "int4-fast", "overrides": {"speculation.tokens": 7}, "model_id": "model",
      "weights_sha256": "…", "drafter_sha256": "…", "served_model_name": "gemma-4-e4b-it", "port": 8000}
 
-MODEL_ID, SERVED_MODEL_NAME, HOST and PORT are the runner's and win over the manifest.
+`profile` may also be the name of a TOML file beside the manifest. MODEL_ID, SERVED_MODEL_NAME, HOST and PORT are the
+runner's and win over the manifest.
 """
 
 from __future__ import annotations
@@ -17,12 +18,18 @@ from paddock_stack.launcher.checks import StartRefused
 from paddock_stack.launcher.serving import Address
 from paddock_stack.profiles.catalogue import load
 from paddock_stack.profiles.schema import Machine, Profile
+from paddock_stack.submissions import limits
 
 MANIFEST = "manifest.json"
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """Return the manifest in `folder`; raise `StartRefused` where it names no profile."""
+    """Return the manifest in `folder`.
+
+    Raises:
+        StartRefused: it can't be read or names no profile.
+        OutOfBounds: its profile or one of its overrides is none that a runner takes.
+    """
     try:
         told = json.loads((folder / MANIFEST).read_bytes())
     except (OSError, ValueError) as fault:
@@ -31,6 +38,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         raise StartRefused(f"{folder / MANIFEST} names no profile")
     if not isinstance(told.get("overrides", {}), dict):
         raise StartRefused(f"{folder / MANIFEST} has overrides that are no object")
+    limits.check(told["profile"], told.get("overrides", {}))
     return told
 
 

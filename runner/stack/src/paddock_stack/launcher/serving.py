@@ -1,7 +1,7 @@
 """Run one vLLM from its start to its end: start it behind its gate, warm it up, write the record, open the gate, wait.
 
-This process stays vLLM's parent: it hands on its log and its signals, and at a clean stop adds the acceptance to the
-record. No request of anybody but the warm-up passes through it.
+This process stays vLLM's parent: it hands on its log and its signals, and at a clean stop tells the record once more,
+with the acceptance. No request of anybody but the warm-up passes through it.
 """
 
 from __future__ import annotations
@@ -60,6 +60,8 @@ def serve(profile: Profile, address: Address, base: Path, *, program: tuple[str,
         checks.check_vllm(profile, installed())
     cache = cache_folder()
     prepared = prepare(profile, base, cache)
+    for remark in prepared.remarks:
+        print(remark, flush=True)
     key = secrets.token_hex(16)
     served = command.Served(prepared.model, prepared.drafter, address.model_name, address.host, address.port)
     words = [*program, *command.arguments(profile, served)]
@@ -124,9 +126,9 @@ class _Running:
         told = record.made(self._profile, self._prepared, self._resolved, warmed)
         record.write(told, self._path)
         print(record.LINE + json.dumps(told, sort_keys=True), flush=True)
-        self._server.open_gate()
-        self._told = told
         print(f"ready after a warm-up of {warmed.seconds:g} s; the record is {self._path}", flush=True)
+        self._told = told  # from here on `_stop` prints, so this thread may not
+        self._server.open_gate()
 
     def _wait_until_up(self) -> None:
         while not replace(self._server, timeout_s=_ONE_ANSWER_S).is_up():
@@ -142,7 +144,7 @@ class _Running:
         return Ended(f"vLLM ended with status {self._process.wait()} before it was ready; its log above says why")
 
     def _stop(self, _number: int, _frame: FrameType | None) -> None:
-        """Add the acceptance to the record, if there is one yet, and let vLLM go; the second signal kills it."""
+        """Tell the record again, if there is one yet, with the acceptance; let vLLM go. The second signal kills it."""
         if self._was_stopped:
             self._process.kill()
             return
@@ -157,7 +159,9 @@ class _Running:
         except NotAnswered as fault:
             print(f"the acceptance is not in the record: {fault}", flush=True)
             return
-        record.write({**told, "acceptance": counted}, self._path)
+        whole = {**told, "acceptance": counted}
+        print(record.LINE + json.dumps(whole, sort_keys=True), flush=True)  # a job keeps the log, not our files
+        record.write(whole, self._path)
 
     def _end(self) -> None:
         if self._process.poll() is None:

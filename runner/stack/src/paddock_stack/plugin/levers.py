@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 from paddock_stack.plugin import rebindings, switches
 from paddock_stack.shapes.guard import installed_version, require
-from paddock_stack.shapes.needs import PRUNED_HEAD, SKINNY_LINEAR
+from paddock_stack.shapes.needs import PRUNED_HEAD, SKINNY_BF16, SKINNY_LINEAR
 
 GEMMA4 = "paddock_stack.models.gemma4:PrunedGemma4"
 ATTENTION = {
@@ -58,6 +58,7 @@ def prefer_skinny() -> None:
     if is_cpu():
         raise switches.NotASwitch(f"{switches.SKINNY} is 1, but the products for few tokens need a GPU")
     require(SKINNY_LINEAR)
+    require(SKINNY_BF16)  # before anything of vLLM's is changed
     from paddock_stack.skinny.linear import prefer
 
     prefer()

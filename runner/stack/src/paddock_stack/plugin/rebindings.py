@@ -46,7 +46,7 @@ def multiply_few_tokens_alike() -> None:
     from paddock_stack.skinny.bf16 import bf16_linear, suits
 
     plain = utils.default_unquantized_gemm
-    if hasattr(plain, "__wrapped__"):
+    if _is_ours(plain):
         return
 
     @wraps(plain)
@@ -68,7 +68,7 @@ def make_onednn_inputs_contiguous() -> None:
     from vllm import _custom_ops
 
     plain = _custom_ops.onednn_mm
-    if hasattr(plain, "__wrapped__"):
+    if _is_ours(plain):
         return
 
     @wraps(plain)
@@ -76,3 +76,8 @@ def make_onednn_inputs_contiguous() -> None:
         return plain(dnnl_handler, x.contiguous(), bias)
 
     _custom_ops.onednn_mm = contiguous_onednn_mm
+
+
+def _is_ours(function: Any) -> bool:
+    """Return whether `function` was made here: `__wrapped__` says only that somebody wrapped it."""
+    return getattr(function, "__globals__", None) is globals()

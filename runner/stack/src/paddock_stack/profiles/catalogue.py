@@ -1,11 +1,13 @@
 """Find profiles by name and put their layers together: common ones, the profile's, the machine's, overrides.
 
-A file may name another in `extends`; tables are merged key by key, anything else is replaced. Under `[machine.NAME]`
-stands what that machine changes, with `differs` in words; it is laid over everything inherited.
+A file may name another in `extends`, a path starting at its own folder; tables are merged key by key, anything else is
+replaced. Under `[machine.NAME]` stands what that machine changes, with `differs` in words; it is laid over everything
+inherited.
 """
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Mapping
 from importlib.resources import files
@@ -17,6 +19,7 @@ from paddock_stack.profiles.schema import BadProfile, Machine, Profile, Reader
 DEFAULT = "int4-fast"
 NAMES = ("exact-bf16", "int4-ar", "exact-mtp", "int4-mtp-2d", "int4-fast", "int4-headprune", "pruned-osoi5-repro")
 _COMMON = "common"
+_OWN = ("name", "machine", "extends")
 _MERGED = ("differs",)  # lists that grow along `extends` instead of being replaced
 
 
@@ -25,13 +28,15 @@ def load(name: str, machine: Machine, overrides: Mapping[str, Any] | None = None
 
     `name` may also be the path of a file that ends in .toml. Raises `BadProfile` for what is unknown.
     """
-    layers = _chain(name)
+    layers = list(reversed(_chain(name).values()))
     machines = [layer.pop("machine", {}) for layer in layers]
     _check_machines(name, machines)
     merged: dict[str, Any] = {}
     for layer in (*layers, *(each.get(machine, {}) for each in machines)):
         merged = laid_over(merged, layer)
     for key, value in (overrides or {}).items():
+        if key.partition(".")[0] in _OWN:
+            raise BadProfile(f"{key} can't be overridden: it says which profile this is")
         merged = laid_over(merged, _nested(key, value))
     return Reader.profile({**merged, "name": Path(name).stem, "machine": machine.value}, Path(name).stem)
 
@@ -49,17 +54,26 @@ def laid_over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, A
     return made
 
 
-def _chain(name: str) -> list[dict[str, Any]]:
-    """Return the file's tables and those it extends, the furthest first."""
-    layers: list[dict[str, Any]] = []
-    seen: set[str] = set()
+def files_of(name: str) -> list[Path]:
+    """Return the files that the profile `name` is made of beside bundled ones: its own and those that it extends."""
+    return [Path(each) for each in _chain(name) if each.endswith(".toml")]
+
+
+def _chain(name: str) -> dict[str, dict[str, Any]]:
+    """Return the profile's tables by its name and those of what it extends, the furthest last."""
+    layers: dict[str, dict[str, Any]] = {}
     while name:
-        if name in seen:
+        if name in layers:
             raise BadProfile(f"the profile {name} extends itself")
-        seen.add(name)
-        layers.insert(0, _read(name))
-        name = layers[0].pop("extends", "")
+        layers[name] = _read(name)
+        name = _extended(name, layers[name].pop("extends", ""))
     return layers
+
+
+def _extended(name: str, told: object) -> str:
+    if not isinstance(told, str):
+        raise BadProfile(f"the profile {name} extends {told!r}, which is no name")
+    return os.path.normpath(Path(name).parent / told) if told.endswith(".toml") else told
 
 
 def _read(name: str) -> dict[str, Any]:

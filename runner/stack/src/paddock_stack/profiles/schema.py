@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeVar
 
+from paddock_stack.profiles import options
 from paddock_stack.refusals import Refused
 
 
@@ -49,10 +50,14 @@ class Machine(StrEnum):
 
 @dataclass(frozen=True)
 class Weights:
-    """Where a checkpoint lies: a folder, a Hub id, or hf://buckets/…; `sha256` pins it (see `launcher/weights.py`)."""
+    """Where a checkpoint lies: a folder, a Hub id, or hf://buckets/…; `sha256` pins it (see `launcher/weights.py`).
+
+    `revision` is a Hub id's commit, branch or tag; it says nothing about a folder or a bucket.
+    """
 
     uri: str = ""
     sha256: str = ""
+    revision: str = ""
 
 
 @dataclass(frozen=True)
@@ -93,7 +98,7 @@ class Profile:
     """One way to serve the model on one machine.
 
     `window` and `centroid_top_k` are 0 where the checkpoints' own hold. `bake` lists steps as a steps file does;
-    `bake_without_skinny` follows them where the int4 product is off. `engine` holds vLLM's own options by name.
+    `bake_without_skinny` follows them where our products are off. `engine` holds vLLM's own options by name.
     """
 
     name: str
@@ -159,6 +164,10 @@ class Reader:
     def profile(cls, given: Mapping[str, Any], where: str) -> Profile:
         """Return the whole profile in `given`."""
         made = cls(where).read(Profile, given)
+        counts = {"window": made.window, "centroid_top_k": made.centroid_top_k}
+        for name, count in {**counts, "speculation.tokens": made.speculation.tokens}.items():
+            if not (count >= 0):
+                raise BadProfile(f"{where}.{name} must be 0 or more, not {count}")
         if made.warm_up.prompts < 1 or not (0 < made.warm_up.shortest <= made.warm_up.longest):
             raise BadProfile(f"{where}.warm_up needs at least one prompt, and lengths in order")
         return made
@@ -172,16 +181,6 @@ _PARTS: Mapping[str, type[Any]] = {
 }
 _ENUMS: Mapping[str, type[StrEnum]] = {"Class": Class, "Attention": Attention, "Machine": Machine}
 _PLAIN: Mapping[str, type[Any]] = {"str": str, "int": int, "bool": bool}
-# vLLM's options that a profile may set. What isn't here is either the launcher's own business or nobody's.
-ENGINE = frozenset(
-    (
-        *("dtype", "max-model-len", "max-num-seqs", "max-num-batched-tokens", "gpu-memory-utilization", "seed"),
-        *("performance-mode", "generation-config", "override-generation-config", "async-scheduling", "enforce-eager"),
-        *("enable-prefix-caching", "enable-log-requests", "disable-uvicorn-access-log", "linear-backend"),
-        *("cudagraph-capture-sizes", "compilation-config", "hf-overrides", "limit-mm-per-prompt", "load-format"),
-        *("kv-cache-memory-bytes", "disable-log-stats"),
-    )
-)
 
 
 def _of_type(where: str, kind: type[Any], value: object) -> object:
@@ -212,9 +211,9 @@ def _steps(where: str, value: object) -> tuple[Mapping[str, Any], ...]:
 def _options(where: str, value: object) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise BadProfile(f"{where} must be a table")
-    unknown = sorted(set(value) - ENGINE)
-    if unknown:
-        raise BadProfile(f"{where} has no option {unknown[0]!r}; there are {', '.join(sorted(ENGINE))}")
+    for name, one in value.items():
+        if told := options.fault(name, one):
+            raise BadProfile(f"{where}.{name} {told}")
     return value
 
 

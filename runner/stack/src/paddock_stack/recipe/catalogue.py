@@ -47,8 +47,16 @@ LEVERS = (
     Lever("LOCAL_MODEL_DIR", Fate.NOTHING, "the launcher has a cache of its own"),
     Lever("LOCAL_DRAFTER_DIR", Fate.NOTHING, "the launcher has a cache of its own"),
     Lever("LM_HEAD_PRUNE", Fate.BAKE, "prune-head; at start, or ahead with `paddock-stack bake`"),
-    Lever("LM_HEAD_KEEPSET_BUCKET", Fate.BAKE, "prune-head --keep: put the bucket's list of ids beside the profile"),
-    Lever("PCK04_KEEPSET", Fate.BAKE, "prune-head --keep, composed with `bake compose-keepset --how rows`"),
+    Lever(
+        "LM_HEAD_KEEPSET_BUCKET",
+        Fate.BAKE,
+        "prune-head --keep: put the bucket's list of ids beside the profile as keepset.json",
+    ),
+    Lever(
+        "PCK04_KEEPSET",
+        Fate.BAKE,
+        "prune-head --of, whose rows the head has: put its list of ids beside the profile as the step names it",
+    ),
     Lever("LM_HEAD_PRUNE_DST", Fate.NOTHING, "the launcher has a cache of its own"),
     Lever("LM_HEAD_PRUNE_REQUIRE", Fate.NOTHING, "a bake that is not whole is never served"),
     Lever("SLIDING_WINDOW", Fate.LAUNCHER, "window, written into the model's configuration and its drafter's"),

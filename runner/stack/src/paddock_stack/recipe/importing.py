@@ -9,36 +9,24 @@ from pathlib import Path
 from typing import Any
 
 from paddock_stack.profiles.catalogue import laid_over
-from paddock_stack.recipe.catalogue import Fate, find_lever
-from paddock_stack.refusals import Refused
+from paddock_stack.recipe.catalogue import Fate
+from paddock_stack.recipe.losses import LEAST_WARM_UP_TOKENS, WEIGHTS, losses
+from paddock_stack.recipe.rows import Row, row_of
+from paddock_stack.recipe.values import BadRecipe, inner, number, share, table, whole
 
-OFF = ("", "0", "false", "False")
 _NUMBERS = {
     "MAX_MODEL_LEN": "max-model-len",
     "MAX_NUM_SEQS": "max-num-seqs",
     "MAX_NUM_BATCHED_TOKENS": "max-num-batched-tokens",
 }
+KEEPSET = "keepset.json"
 _WARM_UP = {"WARMUP_NUM_PROMPTS": "prompts", "WARMUP_MAX_TOKENS": "max_tokens", "WARMUP_SEED": "seed"}
 _TEXTS = {"GENERATION_CONFIG": "generation-config", "PERFORMANCE_MODE": "performance-mode"}
 
 
-class BadRecipe(Refused):
-    """The manifest can't be read, or a variable of it holds what it can't."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """One variable of the manifest and what became of it."""
-
-    name: str
-    value: str
-    fate: str
-    how: str
-
-
 @dataclass(frozen=True)
 class Imported:
-    """The profile, as tables for a TOML file, and a row a variable."""
+    """The profile, as tables for a TOML file, and a row a variable and a key that the profile doesn't take over."""
 
     profile: dict[str, Any]
     rows: tuple[Row, ...]
@@ -52,26 +40,20 @@ def import_manifest(path: Path) -> Imported:
     """
     try:
         told = json.loads(path.read_bytes())
+        json.dumps(told, ensure_ascii=False).encode()  # fails for half a character, which no file can hold
         env = {str(name): str(value) for name, value in told.get("env", {}).items()}
-    except (OSError, ValueError, AttributeError) as fault:
+    except (OSError, ValueError, AttributeError, RecursionError) as fault:
         raise BadRecipe(f"{path} is no manifest: {fault}") from fault
-    rows = tuple(_row(name, value) for name, value in sorted(env.items()))
-    taken = {row.name: row.value for row in rows if row.fate not in (Fate.REFUSED, Fate.NOTHING, "off", "unknown")}
-    return Imported(_profile(told, taken), rows)
+    rows = {name: row_of(name, value) for name, value in env.items()}
+    off = {row.name: row.value for row in rows.values() if row.fate == "off"}
+    untaken = (Fate.REFUSED, Fate.NOTHING, "off", "unknown")
+    taken = {row.name: row.value for row in rows.values() if row.fate not in untaken}
+    profile = _profile(told, taken, off)
+    rows |= {row.name: row for row in losses(taken, off)}
+    return Imported(profile, tuple(rows[name] for name in sorted(rows)))
 
 
-def _row(name: str, value: str) -> Row:
-    lever = find_lever(name)
-    if lever is None:
-        return Row(
-            name, value, "unknown", "no lever of the recipe is called so; look at what its serve.py does with it"
-        )
-    if value in OFF:
-        return Row(name, value, "off", "it was not turned on")
-    return Row(name, value, lever.fate.value, lever.how)
-
-
-def _profile(told: Mapping[str, Any], env: Mapping[str, str]) -> dict[str, Any]:
+def _profile(told: Mapping[str, Any], env: Mapping[str, str], off: Mapping[str, str]) -> dict[str, Any]:
     made: dict[str, Any] = {
         "extends": "common",
         "summary": f"Imported from the public submission {told.get('name', 'without a name')}.",
@@ -80,7 +62,7 @@ def _profile(told: Mapping[str, Any], env: Mapping[str, str]) -> dict[str, Any]:
         "weights": {"uri": _weights(told, env)},
         "levers": {"attention": "native", "fused_argmax": "FUSED_SPARSE_ARGMAX" in env},
     }
-    for part in (_pruning(env), _window(env), _centroids(env), _speculation(env), _engine(env), _warm_up(env)):
+    for part in (_pruning(env, off), _window(env), _centroids(env), _speculation(env), _engine(env), _warm_up(env)):
         made = laid_over(made, part)
     if "WEIGHTS_SHA256" in env:
         made["weights"]["sha256"] = env["WEIGHTS_SHA256"]
@@ -90,28 +72,34 @@ def _profile(told: Mapping[str, Any], env: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _weights(told: Mapping[str, Any], env: Mapping[str, str]) -> str:
-    named = (env.get("WEIGHTS_BUCKET"), env.get("SERVE_MODEL_OVERRIDE"), env.get("MODEL_ID"), told.get("model_id"))
+    named = (*(env.get(name) for name in WEIGHTS), told.get("model_id"))
     return str(next((uri for uri in named if uri), ""))
 
 
-def _pruning(env: Mapping[str, str]) -> dict[str, Any]:
-    wanted = {"LM_HEAD_PRUNE", "LM_HEAD_KEEPSET_BUCKET"} & set(env)
-    return {"keepset": "keepset.json", "bake": [{"step": "prune-head"}]} if wanted else {}
+def _pruning(env: Mapping[str, str], off: Mapping[str, str]) -> dict[str, Any]:
+    """Return the step that cuts the head, and where PCK04_KEEPSET says that it was cut before, of what rows."""
+    is_cut = "LM_HEAD_PRUNE" in env or ("LM_HEAD_KEEPSET_BUCKET" in env and "LM_HEAD_PRUNE" not in off)
+    was_cut = "PCK04_KEEPSET" in env
+    if not (is_cut or was_cut):
+        return {}
+    of = {"of": "pck04.json" if is_cut else KEEPSET} if was_cut else {}
+    return {"keepset": KEEPSET, "bake": [{"step": "prune-head", **of}]}
 
 
 def _window(env: Mapping[str, str]) -> dict[str, Any]:
-    text = _json("HF_OVERRIDES", env).get("text_config", {})
+    text = inner("HF_OVERRIDES.text_config", table("HF_OVERRIDES", env).get("text_config", {}))
+    window = whole("HF_OVERRIDES.text_config.sliding_window", text.get("sliding_window", 0))
     if "SLIDING_WINDOW" in env:
-        return {"window": _number("SLIDING_WINDOW", env)}
-    return {"window": text["sliding_window"]} if "sliding_window" in text else {}
+        window = number("SLIDING_WINDOW", env)
+    return {"window": window} if window else {}
 
 
 def _centroids(env: Mapping[str, str]) -> dict[str, Any]:
-    return {"centroid_top_k": _number("CENTROID_TOP_K", env)} if "CENTROID_TOP_K" in env else {}
+    return {"centroid_top_k": number("CENTROID_TOP_K", env)} if "CENTROID_TOP_K" in env else {}
 
 
 def _speculation(env: Mapping[str, str]) -> dict[str, Any]:
-    told = _json("SPECULATIVE_CONFIG", env)
+    told = table("SPECULATIVE_CONFIG", env)
     if not told:
         return {}
     if told.get("method", "mtp") != "mtp":
@@ -119,39 +107,29 @@ def _speculation(env: Mapping[str, str]) -> dict[str, Any]:
     drafter = {"uri": env.get("DRAFTER_BUCKET") or str(told.get("model", ""))}
     if "DRAFTER_SHA256" in env:
         drafter["sha256"] = env["DRAFTER_SHA256"]
-    tokens = told.get("num_speculative_tokens", 0)
+    tokens = whole("SPECULATIVE_CONFIG.num_speculative_tokens", told.get("num_speculative_tokens", 0))
     return {"speculation": {"tokens": tokens, "local_argmax": True, "drafter": drafter}}
 
 
 def _engine(env: Mapping[str, str]) -> dict[str, Any]:
-    engine: dict[str, Any] = {option: _number(name, env) for name, option in _NUMBERS.items() if name in env}
+    engine: dict[str, Any] = {option: number(name, env) for name, option in _NUMBERS.items() if name in env}
     engine |= {option: env[name] for name, option in _TEXTS.items() if name in env}
     if "OVERRIDE_GENERATION_CONFIG" in env:
-        engine["override-generation-config"] = _json("OVERRIDE_GENERATION_CONFIG", env)
+        engine["override-generation-config"] = _written("OVERRIDE_GENERATION_CONFIG", env)
     if "GPU_MEMORY_UTILIZATION" in env:
-        engine["gpu-memory-utilization"] = float(env["GPU_MEMORY_UTILIZATION"])
+        engine["gpu-memory-utilization"] = share("GPU_MEMORY_UTILIZATION", env)
     return {"engine": engine} if engine else {}
 
 
 def _warm_up(env: Mapping[str, str]) -> dict[str, Any]:
-    settings = {key: _number(name, env) for name, key in _WARM_UP.items() if name in env}
+    settings = {key: number(name, env) for name, key in _WARM_UP.items() if name in env}
     if "max_tokens" in settings:
-        settings["max_tokens"] = max(16, settings["max_tokens"])
+        settings["max_tokens"] = max(LEAST_WARM_UP_TOKENS, settings["max_tokens"])
     return {"warm_up": settings} if settings else {}
 
 
-def _number(name: str, env: Mapping[str, str]) -> int:
-    try:
-        return int(env[name])
-    except ValueError as fault:
-        raise BadRecipe(f"{name} must be a whole number, not {env[name]!r}") from fault
-
-
-def _json(name: str, env: Mapping[str, str]) -> dict[str, Any]:
-    try:
-        told = json.loads(env.get(name) or "{}")
-    except ValueError as fault:
-        raise BadRecipe(f"{name} is no JSON: {fault}") from fault
-    if not isinstance(told, dict):
-        raise BadRecipe(f"{name} must be an object")
+def _written(name: str, env: Mapping[str, str]) -> dict[str, Any]:
+    told = table(name, env)
+    if any(value is None for value in told.values()):
+        raise BadRecipe(f"{name} holds null, which a profile can't say; leave the key out")
     return told

@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 
 
 def written(tables: Mapping[str, Any]) -> str:
     """Return `tables` as a TOML file: plain values first, then a section a table, then lists of tables."""
     plain = {key: value for key, value in tables.items() if not isinstance(value, Mapping) and not _is_tables(value)}
-    lines = [f"{key} = {_value(value)}" for key, value in plain.items()]
+    lines = _lines(plain)
     for key, value in tables.items():
         if isinstance(value, Mapping):
-            lines += ["", f"[{key}]", *(f"{name} = {_value(one)}" for name, one in value.items())]
+            lines += ["", f"[{_key(key)}]", *_lines(value)]
         elif _is_tables(value):
             for table in value:
-                lines += ["", f"[[{key}]]", *(f"{name} = {_value(one)}" for name, one in table.items())]
+                lines += ["", f"[[{_key(key)}]]", *_lines(table)]
     return "\n".join(lines) + "\n"
+
+
+def _lines(table: Mapping[str, Any]) -> list[str]:
+    return [f"{_key(key)} = {_value(value)}" for key, value in table.items()]
+
+
+def _key(key: str) -> str:
+    return key if _BARE.fullmatch(key) else _value(key)
 
 
 def _is_tables(value: Any) -> bool:
@@ -26,7 +37,8 @@ def _is_tables(value: Any) -> bool:
 
 def _value(value: Any) -> str:
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{name} = {_value(one)}" for name, one in value.items()) + " }"
+        return "{ " + ", ".join(_lines(value)) + " }"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(_value, value)) + "]"
-    return json.dumps(value, ensure_ascii=False)  # numbers, booleans and strings are alike in both languages
+    # Numbers, booleans and strings are alike in both languages, but for one character that TOML wants escaped.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import torch
 
-from paddock_stack.skinny.plan import TOKENS, fits
-from paddock_stack.skinny.product import multiply, plain
+from paddock_stack.skinny.plan import TOKENS
+from paddock_stack.skinny.product import is_plain, multiply, plain
 
 
 def suits(weight: torch.Tensor) -> bool:
-    """Return whether the kernel takes `weight`: bf16 on a GPU, in one piece, of a shape that can be cut."""
-    return weight.is_cuda and weight.dtype == torch.bfloat16 and weight.is_contiguous() and fits(*weight.shape)
+    """Return whether the kernel takes `weight` and it is on a GPU; torch's compiler asks this of a fake tensor."""
+    return weight.is_cuda and is_plain(weight)
 
 
 @torch.library.custom_op("paddock::bf16_linear", mutates_args=())  # type: ignore[untyped-decorator]  # torch is not seen here
@@ -25,7 +25,7 @@ def bf16_linear(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
     batch, compiles the kernel: graphs are captured later.
     """
     weights = plain(weight)
-    weights.compiled()
+    weights.kernel()
     if 0 < x.shape[0] <= TOKENS:
         return multiply(x.contiguous(), weights)
     return torch.nn.functional.linear(x, weight)

@@ -23,9 +23,7 @@ class CannotCompile(Refused):
 def function(bits: int, group: int, plan: Plan) -> Any:
     """Return the kernel for weights of `bits` in scales of `group` columns (0: one a row).
 
-    It is compiled once a process, in about a second.
-
-    Must be called before a CUDA graph is captured over a launch.
+    It is compiled once a process, in about a second, so call this before a CUDA graph is captured over a launch.
 
     Raises:
         CannotCompile: with the compiler's or the driver's own words.

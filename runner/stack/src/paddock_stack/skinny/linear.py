@@ -86,7 +86,7 @@ def int4_linear(x: torch.Tensor, words: torch.Tensor, pairs: torch.Tensor, rows:
     One operator, so that a compiled graph holds whichever number of tokens it is given. What it writes beside its
     result (Marlin's locks, our sums) is not among its inputs. `group` is how many columns a scale covers, 0 for all.
     """
-    if x.shape[0] <= TOKENS:
+    if 0 < x.shape[0] <= TOKENS:
         return multiply(x.contiguous(), Laid(words, pairs, rows, x.shape[1], group))
     layer = _layers.get(words.data_ptr())
     if layer is None:

@@ -10,7 +10,7 @@ import torch
 
 from paddock_stack.kernels.int4 import Int4Rows, dequantized
 from paddock_stack.skinny import compiled, layout
-from paddock_stack.skinny.plan import MOST_COUNTERS, MOST_PARTS, TOKENS, Plan, plan
+from paddock_stack.skinny.plan import MOST_COUNTERS, MOST_PARTS, TOKENS, Plan, fits, plan
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Laid:
         """Return how the product is cut."""
         return plan(self.rows, self.columns, self.bits)
 
-    def compiled(self) -> Any:
+    def kernel(self) -> Any:
         """Return the kernel; the first call compiles it and takes the scratch: no graph may be under capture then."""
         _scratch_for(self.words.device)
         return compiled.function(self.bits, self.group, self.plan)
@@ -45,12 +45,20 @@ def laid(weights: Int4Rows) -> Laid:
     words, pairs = layout.words(weights.packed), layout.scale_pairs(weights.scales)
     made = Laid(words, pairs, weights.rows, weights.columns, group)
     if words.is_cuda:
-        made.compiled()
+        made.kernel()
     return made
 
 
+def is_plain(weight: torch.Tensor) -> bool:
+    """Return whether the kernel reads `weight` as it lies: a bf16 matrix in one piece, of a shape that can be cut."""
+    is_matrix = weight.dtype == torch.bfloat16 and weight.dim() == 2 and weight.is_contiguous()
+    return is_matrix and fits(*weight.shape)
+
+
 def plain(weight: torch.Tensor) -> Laid:
-    """Return bf16 `weight` [rows, columns], contiguous, as the kernel takes it: as it is."""
+    """Return `weight` [rows, columns] as the kernel takes it: as it is. Raises ValueError for what isn't plain."""
+    if not is_plain(weight):
+        raise ValueError(f"contiguous bf16 weights of whole tiles are read, not {weight.dtype} {tuple(weight.shape)}")
     rows, columns = weight.shape
     return Laid(weight, None, rows, columns, group=0, bits=16)
 
@@ -69,15 +77,15 @@ def multiply(x: torch.Tensor, weights: Laid) -> torch.Tensor:
     addresses = x.data_ptr() | weights.words.data_ptr()
     if not (0 < tokens <= TOKENS) or x.dtype != torch.bfloat16 or not x.is_contiguous() or addresses % 16:
         raise ValueError(
-            f"one to {TOKENS} contiguous bf16 tokens, from an address that 16 divides, are multiplied at once, "
-            f"not {tokens} of {x.dtype}"
+            f"one to {TOKENS} contiguous bf16 tokens are multiplied at once, these and the weights from addresses that "
+            f"16 divides, not {tokens} of {x.dtype}"
         )
     if columns != weights.columns or x.device != weights.words.device or not x.is_cuda:
         raise ValueError(f"{weights.columns} columns on the weights' GPU were expected, not {columns} on {x.device}")
     y = x.new_empty(tokens, weights.rows)
     tensors = (weights.words, weights.scale_pairs, x, y, *_scratch_for(x.device))
     pointers = tuple(0 if tensor is None else tensor.data_ptr() for tensor in tensors)
-    compiled.launch(weights.compiled(), weights.plan, pointers, (weights.rows, columns, tokens))
+    compiled.launch(weights.kernel(), weights.plan, pointers, (weights.rows, columns, tokens))
     return y
 
 

@@ -38,4 +38,10 @@ def read_steps(path: Path) -> list[Step]:
         raise Refused(f"the steps file {path} can't be read: {fault}") from fault
     if not isinstance(held, list) or not held or not all(isinstance(one, dict) for one in held):
         raise Refused(f"the steps file {path} is not a list of steps")
-    return [read_step(one | ({"keep": path.parent / one["keep"]} if "keep" in one else {})) for one in held]
+    return [read_step(in_folder(one, path.parent)) for one in held]
+
+
+def in_folder(given: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Return the step that `given` describes with its file names taken from `folder`."""
+    files = STEPS[given["step"]].files() if given.get("step") in STEPS else []
+    return {name: str(folder / value) if name in files else value for name, value in given.items()}

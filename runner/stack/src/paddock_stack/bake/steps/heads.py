@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -61,7 +62,9 @@ class PruneHead(Step):
     """Keep only those rows of the head whose tokens are in the keep-set file `keep`.
 
     The set must hold the tokens that a Gemma can't do without, but for the groups named in `allow`. A head that is
-    pruned already is pruned further; the new set must lie within its own.
+    pruned already is pruned further; the new set must lie within its own. Where it was cut elsewhere, so that the
+    configuration doesn't say whose rows it has, the file `of` does: row r scores the r-th id there. As `keep` and `of`
+    the same file keeps every row.
     """
 
     NAME = "prune-head"
@@ -71,6 +74,15 @@ class PruneHead(Step):
     allow: Words = field(
         default=(), metadata={"help": "groups that may be incomplete: special, bytes, template, multimodal"}
     )
+    of: Path | None = field(
+        default=None,
+        metadata={"help": "file with the ids whose rows the head has, in their order; it was cut elsewhere"},
+    )
+
+    @property
+    def names_rows(self) -> bool:
+        """Return whether `of` was given."""
+        return self.of is not None
 
     def apply(self, models: Models) -> Models:
         """Return the models with a pruned head and the keep-set in the configuration."""
@@ -82,20 +94,38 @@ class PruneHead(Step):
         keepset.check_ids(ids, number(text, "vocab_size"))
         kept = KeepSet(tuple(sorted(ids)), number(text, "vocab_size"))
         lacking(kept, needed_tokens(before.folder, before.config), self.allow)
-        return dataclasses.replace(models, target=_pruned(before, kept, self.keep.name))
+        present = self._present(before, kept.full_vocab)
+        return dataclasses.replace(models, target=_pruned(before, present, kept, self.keep.name))
+
+    def _present(self, before: Checkpoint, full_vocab: int) -> Sequence[int]:
+        """Return the token of every row that the head has, in the order of the rows."""
+        declared = keepset.from_config(text_part(before.config))
+        if self.of is None:
+            return range(full_vocab) if declared is None else declared.ids
+        if declared is not None:
+            raise Refused("config.json says already whose rows the head has; prune-head needs no --of there")
+        ids = keepset.read_ids(self.of)
+        keepset.check_ids(ids, full_vocab, str(self.of))
+        rows = before.unnamed_rows or full_vocab
+        if len(ids) != rows:
+            raise Refused(f"{self.of} names {len(ids)} tokens, but the head has {rows} rows")
+        return ids
 
     def record(self) -> dict[str, Any]:
-        """Return name and parameters, the keep-set by its number of ids and digest."""
+        """Return name and parameters, the keep-set by its number of ids and digest, `of` by that of its order."""
         ids = tuple(sorted(keepset.read_ids(self.keep)))
         digest = KeepSet(ids, max(ids) + 1).sha256
-        return {"step": self.NAME, "keep": self.keep.name, "keep_sha256": digest, "keep_ids": len(ids),
+        said = {"step": self.NAME, "keep": self.keep.name, "keep_sha256": digest, "keep_ids": len(ids),
                 "allow": list(self.allow)}  # fmt: skip
+        if self.of is None:
+            return said
+        return said | {"of": self.of.name, "of_sha256": keepset.digest(keepset.read_ids(self.of))}
 
 
-def _pruned(before: Checkpoint, kept: KeepSet, source: str) -> Checkpoint:
+def _pruned(before: Checkpoint, present: Sequence[int], kept: KeepSet, source: str) -> Checkpoint:
     head, config = before.names.head, quantization.copied(before.config)
     text = text_part(config)
-    rows = _row_numbers(keepset.from_config(text), kept)
+    rows = _row_numbers(present, kept)
     forms = {name.rpartition(".")[2]: part for name, part in before.tensors.items() if module_of(name) == head}
     new: dict[str, Tensor] = {
         form: Rows(part, ranges_of(rows)) for form, part in forms.items() if form != "weight_shape"
@@ -112,10 +142,9 @@ def _pruned(before: Checkpoint, kept: KeepSet, source: str) -> Checkpoint:
     return dataclasses.replace(before, config=config, tensors=tensors)
 
 
-def _row_numbers(present: KeepSet | None, kept: KeepSet) -> list[int]:
-    if present is None:
-        return list(kept.ids)
-    positions = {token: row for row, token in enumerate(present.ids)}
+def _row_numbers(present: Sequence[int], kept: KeepSet) -> list[int]:
+    wanted = set(kept.ids)
+    positions = {token: row for row, token in enumerate(present) if token in wanted}
     gone = [token for token in kept.ids if token not in positions]
     if gone:
         raise Refused(f"the head was pruned before and has no row for token {gone[0]}, which the keep-set wants")

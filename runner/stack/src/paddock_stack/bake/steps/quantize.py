@@ -90,12 +90,10 @@ def quantise_all(before: Checkpoint, chosen: Sequence[Matrix], scheme: Scheme) -
 def _declare(config: Config, before: Checkpoint, chosen: Sequence[Matrix], scheme: Scheme) -> None:
     kinds = {matrix.kind for matrix in chosen}
     if quantization.part(config) is None and kinds != {Kind.HEAD}:
-        left = [pattern for kind, pattern in PATTERNS.items() if kind not in kinds]
-        quantization.start(config, scheme, left)
-        return
-    modules = [matrix.module for matrix in chosen]
-    if quantization.part(config) is None:
+        quantization.start(config, scheme, [pattern for kind, pattern in PATTERNS.items() if kind not in kinds])
+    elif quantization.part(config) is None:
         quantization.start_empty(config)
+    modules = [matrix.module for matrix in chosen]
     packed = [module_of(name) for name in before.tensors if name.endswith(f".{PACKED_FORM[0]}")]
     quantization.rescheme(config, packed, modules, scheme)
     quantization.regard(config, modules, before.modules)

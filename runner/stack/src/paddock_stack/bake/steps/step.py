@@ -47,6 +47,11 @@ class Step:
     NAME: ClassVar[str]
     SUMMARY: ClassVar[str]
 
+    @property
+    def names_rows(self) -> bool:
+        """Return whether this step, as the first of a chain, says whose rows a head that was cut elsewhere has."""
+        return False
+
     def apply(self, models: Models) -> Models:
         """Return the descriptions after this step; raise `Refused` where an invariant would break."""
         raise NotImplementedError
@@ -63,6 +68,11 @@ class Step:
             option = "--" + field.name.replace("_", "-")
             kind: dict[str, Any] = {"action": "store_true"} if field.type == "bool" else {"required": needed}
             parser.add_argument(option, default=argparse.SUPPRESS, help=field.metadata.get("help"), **kind)
+
+    @classmethod
+    def files(cls) -> list[str]:
+        """Return the names of the options that name files."""
+        return [field.name for field in dataclasses.fields(cls) if str(field.type).startswith("Path")]
 
     @classmethod
     def read(cls, given: Mapping[str, Any]) -> Self:
@@ -104,6 +114,7 @@ _READERS: Mapping[str, Any] = {
     "bool": _flag,
     "str": str,
     "Path": Path,
+    "Path | None": Path,
     "Numbers": lambda value: tuple(_number(part) for part in _several(value)),
     "Words": lambda value: tuple(str(part) for part in _several(value)),
 }
