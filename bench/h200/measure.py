@@ -51,7 +51,7 @@ def main() -> None:
     drafts = "speculative_config" in engine
     if given.ids and not drafts:
         ids_file(given.ids, given.name).unlink(missing_ok=True)  # an earlier run's are not this engine's
-    llm, start_s = build({**engine, "enforce_eager": given.eager})
+    llm, start_s = build(engine | ({"enforce_eager": True} if given.eager else {}))
     with turn(given.barrier, given.turn, given.of):
         plain = read_ids(ids_file(given.ids, given.name)) if given.ids and drafts else {}
         decoder = Decoder(llm, plain, drafts=drafts)

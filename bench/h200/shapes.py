@@ -3,7 +3,8 @@
 `e4b` has the shapes of google/gemma-4-E4B-it's language model, less rows of its per-layer embedding. At batch 1 an H200
 is bound by launches there, so `wide` stands in for the A10G: widened until a step of bf16 reads as long on an H200 as
 E4B's does on an A10G. `tiny` is for trying the scripts on a CPU. Each comes in bf16, in int4 with groups of 32 (as
-the published W4A16 checkpoint, with an int4 head) and with groups of 128; `drafter` is the MTP assistant.
+the published W4A16 checkpoint, with an int4 head) and with groups of 128, and as the bakes of those profiles leave it
+that serve something else; `drafter` is the MTP assistant.
 
     python shapes.py FOLDER
 """
@@ -11,12 +12,16 @@ the published W4A16 checkpoint, with an int4 head) and with groups of 128; `draf
 from __future__ import annotations
 
 import json
+import random
 import sys
 from pathlib import Path
 from typing import Any
 
+from paddock_stack import keepset
+
 SLIDING, FULL = "sliding_attention", "full_attention"
-VOCABULARY = 262_144
+VOCABULARY, KEPT = 262_144, 12_288
+WINDOW, TOP_K = 192, 48  # of the public race's fastest
 
 SHAPES: dict[str, dict[str, Any]] = {
     "e4b": {
@@ -84,21 +89,40 @@ def text(shape: str, layers: int = 42) -> dict[str, Any]:
     }
 
 
-def int4(config: dict[str, Any], group_size: int) -> dict[str, Any]:
-    """Return `config` with every product, the untied head included, in int4 with one scale per `group_size` columns."""
-    weights = {"num_bits": 4, "type": "int", "symmetric": True, "strategy": "group", "group_size": group_size}
-    group = {"format": "pack-quantized", "weights": weights, "targets": ["Linear", "re:.*lm_head$"]}
+def int4(config: dict[str, Any], group_size: int, head: int | None = None) -> dict[str, Any]:
+    """Return `config` with every product in int4 with one scale per `group_size` columns.
+
+    `head` is that of the untied head: the same for None, one scale a row for -1; 0 leaves it in bf16 and tied.
+    """
+    targets = ["Linear", *(["re:.*lm_head$"] if head is None else [])]
+    groups = {"group_0": _group(group_size, targets)}
+    if head == -1:
+        groups["group_1"] = _group(-1, ["re:.*lm_head$"])
     quantization = {
         "quant_method": "compressed-tensors",
         "format": "pack-quantized",
         "quantization_status": "compressed",
-        "config_groups": {"group_0": group},
-        "ignore": [],
+        "config_groups": groups,
+        "ignore": ["lm_head"] if head == 0 else [],
     }
-    return {**config, "tie_word_embeddings": False, "quantization_config": quantization}
+    return {**config, "tie_word_embeddings": head == 0, "quantization_config": quantization}
 
 
-def drafter(target: dict[str, Any]) -> dict[str, Any]:
+def _group(group_size: int, targets: list[str]) -> dict[str, Any]:
+    size = {"strategy": "channel"} if group_size == -1 else {"strategy": "group", "group_size": group_size}
+    weights = {"num_bits": 4, "type": "int", "symmetric": True, **size}
+    return {"format": "pack-quantized", "weights": weights, "targets": targets}
+
+
+def pruned(config: dict[str, Any]) -> dict[str, Any]:
+    """Return `config` with a head that keeps 12,288 rows, or a quarter of a small vocabulary."""
+    whole = config["vocab_size"]
+    ids = sorted(random.Random(0).sample(range(whole), min(KEPT, whole // 4)))
+    record = {"sha256": keepset.digest(ids), "full_vocab": whole}
+    return {**config, keepset.IDS_KEY: ids, keepset.RECORD_KEY: record}
+
+
+def drafter(target: dict[str, Any], top_k: int = 32) -> dict[str, Any]:
     """Return the configuration of an MTP assistant of `target`: four layers of width 256 over its key-value cache."""
     config = {
         **target,
@@ -121,7 +145,7 @@ def drafter(target: dict[str, Any]) -> dict[str, Any]:
         "backbone_hidden_size": target["hidden_size"],
         "use_ordered_embeddings": target["head_dim"] == 256,  # a CPU has no centroid drafter
         "num_centroids": 2048,
-        "centroid_intermediate_top_k": 32,
+        "centroid_intermediate_top_k": top_k,
         "tie_word_embeddings": True,
         "vocab_size": target["vocab_size"],
     }
@@ -136,6 +160,17 @@ def write_all(folder: Path) -> None:
             for group_size in (32, 128) if shape != "tiny" else (32,):
                 _write(folder / f"{shape}-{layers}L-int4-g{group_size}", int4(plain, group_size))
         _write(folder / f"{shape}-drafter", drafter(text(shape)))
+        _write_bakes(folder, shape)
+
+
+def _write_bakes(folder: Path, shape: str) -> None:
+    """Write what profiles serve that neither is plain nor has all in int4 alike, under their names."""
+    narrow = {"sliding_window": WINDOW if shape != "tiny" else 48}
+    wide_groups = 128 if shape != "tiny" else 32
+    _write(folder / f"{shape}-int4-mtp-2d", int4(text(shape), 32, head=0))
+    _write(folder / f"{shape}-int4-headprune", pruned(int4(text(shape), 32)))
+    _write(folder / f"{shape}-pruned-osoi5-repro", pruned(int4(text(shape, 37) | narrow, wide_groups, head=-1)))
+    _write(folder / f"{shape}-drafter-pruned-osoi5-repro", drafter(text(shape) | narrow, TOP_K))
 
 
 def _write(folder: Path, config: dict[str, Any]) -> None:
