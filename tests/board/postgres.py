@@ -5,10 +5,12 @@ import pwd
 import secrets
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from sqlalchemy import create_engine, text
 
 BIN = max(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name), default=Path("absent"))
@@ -41,6 +43,16 @@ def running(folder: Path) -> Iterator[str]:
     finally:
         run(str(BIN / "pg_ctl"), "-D", str(data), "-m", "immediate", "stop")
         shutil.rmtree(data)
+
+
+def served() -> Iterator[str]:
+    """Yield a server's URL for the life of the fixture that is made of this; skip the test where there is no server."""
+    if not BIN.exists():
+        pytest.skip("NO POSTGRESQL: what only PostgreSQL does goes untested (Debian: postgresql)")
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        with running(Path(folder)) as url:
+            yield url
 
 
 def new_database(url: str) -> str:

@@ -1,10 +1,8 @@
 """A retraction and a worker that meet: on PostgreSQL neither waits for what the other one holds."""
 
-import tempfile
 import threading
 from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 from sqlmodel import Session, col, select
@@ -22,18 +20,15 @@ from tests.conftest import eventually
 from tests.runner.conftest import AGENT, Owner, make_owner
 from tests.runner.test_withdrawals import standing, take_back, text_of
 
+server = pytest.fixture(postgres.served)
+
 
 @pytest.fixture
-def far_site(settings: Settings) -> Iterator[Site]:
+def far_site(server: str, settings: Settings) -> Iterator[Site]:
     """The race on a PostgreSQL of its own."""
-    if not postgres.BIN.exists():
-        pytest.skip("NO POSTGRESQL: what only PostgreSQL does goes untested (Debian: postgresql)")
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder).chmod(0o755)
-        with postgres.running(Path(folder)) as url:
-            site = open_site(settings.model_copy(update={"database_url": url}))
-            yield site
-            site.engine.dispose()
+    site = open_site(settings.model_copy(update={"database_url": server}))
+    yield site
+    site.engine.dispose()
 
 
 def _post_with_draws(site: Site) -> tuple[Owner, str]:

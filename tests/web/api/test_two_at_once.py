@@ -1,7 +1,6 @@
 """What only PostgreSQL lets happen: two are at the same row at once, or at the same bucket. The later one is no 500."""
 
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -40,14 +39,7 @@ BUDGET = "raw_posts_per_min"
 T = TypeVar("T")
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    if not postgres.BIN.exists():
-        pytest.skip("NO POSTGRESQL: what only PostgreSQL does goes untested (Debian: postgresql)")
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder).chmod(0o755)
-        with postgres.running(Path(folder)) as url:
-            yield url
+server = pytest.fixture(scope="module")(postgres.served)
 
 
 @pytest.fixture

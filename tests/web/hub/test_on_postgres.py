@@ -1,6 +1,5 @@
 """What only PostgreSQL can get wrong: a bucket that goes while it is written, and writers who wait for each other."""
 
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -37,14 +36,7 @@ PIECES = [noise(3000, seed) for seed in range(4)]
 FRESH = [noise(3000, seed) for seed in range(10, 14)]
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    if not postgres.BIN.exists():
-        pytest.skip("NO POSTGRESQL: what only PostgreSQL does goes untested (Debian: postgresql)")
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder).chmod(0o755)
-        with postgres.running(Path(folder)) as url:
-            yield url
+server = pytest.fixture(scope="module")(postgres.served)
 
 
 @pytest.fixture
