@@ -23,6 +23,7 @@ from typing import Any
 
 from configurations import configuration
 from oracle import Oracle, Stopwatch, compare, drafter_of, ids_file, read_ids
+from probed import cost
 
 
 def main() -> None:
@@ -41,6 +42,7 @@ def main() -> None:
     options.add_argument("--eager", action="store_true", help="no compilation, no CUDA graphs")
     options.add_argument("--own-cache", action="store_true", help="compile and choose kernels as on a new machine")
     options.add_argument("--profile", action="store_true", help="print where the time of 96 tokens goes")
+    options.add_argument("--steptime", action="store_true", help="what the probe of steps costs")
     options.add_argument("--core-process", action="store_true", help="as a server has it; drafters can't be told then")
     given = options.parse_args()
     environment, engine = configuration(given.name, given.folder)
@@ -48,6 +50,9 @@ def main() -> None:
     if given.own_cache:
         cache = tempfile.mkdtemp()
         os.environ.update(VLLM_CACHE_ROOT=cache, TORCHINDUCTOR_CACHE_DIR=f"{cache}/inductor")
+    probe = Path(tempfile.mkdtemp()) / "steptime.json" if given.steptime else None
+    if probe:
+        os.environ["PADDOCK_STEPTIME"] = str(probe)
     drafts = "speculative_config" in engine
     if given.ids and not drafts:
         ids_file(given.ids, given.name).unlink(missing_ok=True)  # an earlier run's are not this engine's
@@ -59,6 +64,8 @@ def main() -> None:
         result |= speed(decoder, given.new_tokens, given.runs)
         if given.identity:
             result["identity"] = identity(decoder, given.identity, given.passes)
+        if probe:
+            result["steptime"] = cost(lambda seed: decoder(seed, 256), probe)
         if given.profile:
             profile(decoder)
         if given.ids and not drafts:

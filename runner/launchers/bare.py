@@ -1,15 +1,13 @@
 """Stages without a sandbox, for users whom the operator named: a process group that dies with us, no more."""
 
-import os
 import socket
 from contextlib import ExitStack
 from pathlib import Path
-from typing import IO
 
 from runner.launchers import dependencies, layout
 from runner.launchers.cgroups import Caps
 from runner.launchers.contract import LaunchSpec
-from runner.launchers.doors import open_doors
+from runner.launchers.doors import Doors, open_doors
 from runner.launchers.means import tied_to_us
 from runner.launchers.served import Group, Served
 from runner.launchers.slots import Slot
@@ -24,28 +22,14 @@ class Bare:
         self._log_bytes = log_bytes
 
     def serve(self, spec: LaunchSpec, slot: Slot, cleanup: ExitStack) -> Served:
-        """Start the serve command on a free port; the pipe's end of file, which our death brings, ends the group."""
+        """Start the serve command on a free port."""
         places = self._places(spec)
-        lifeline, writing_end = os.pipe()
-        ours = os.fdopen(writing_end, "wb", buffering=0)
-        cleanup.callback(ours.close)
-        try:
-            with open_doors(slot.sockets, cleanup) as doors:
-                control = layout.write_control(
-                    spec,
-                    places,
-                    doors,
-                    port=_free_port(),
-                    limits=layout.limits(self._caps, own_user=False),
-                    lifeline=lifeline,
-                )
-                python = str(self._environment / "bin/python")
-                argv = [python, "-I", str(control / "inside.py"), str(control / "launch.json")]
-                inherited = (*doors.inherited, lifeline)
-                env = layout.base_environment(places)
-                return Served(self._start(argv, env, cleanup, inherited, lifeline=ours), doors)
-        finally:
-            os.close(lifeline)
+        with open_doors(slot.sockets, cleanup) as doors:
+            limits = layout.limits(self._caps, own_user=False)
+            control = layout.write_control(spec, places, doors, port=_free_port(), limits=limits, in_sandbox=False)
+            python = str(self._environment / "bin/python")
+            argv = [python, "-I", str(control / "inside.py"), str(control / "launch.json")]
+            return Served(self._start(argv, layout.base_environment(places), cleanup, doors), doors)
 
     def install(self, spec: LaunchSpec, _slot: Slot, cleanup: ExitStack) -> Group:
         """Start installing the dependencies into the workspace's layer."""
@@ -58,7 +42,7 @@ class Bare:
             [str(places.submission / line) if line.startswith("./") else line for line in spec.manifest.dependencies],
         )
         env = {**layout.base_environment(places), **dependencies.variables(places.home / "cache")}
-        return self._start(tied_to_us(argv), env, cleanup, ())
+        return self._start(tied_to_us(argv), env, cleanup)
 
     def _places(self, spec: LaunchSpec) -> layout.Places:
         home = spec.workspace / "home"
@@ -70,21 +54,14 @@ class Bare:
             environment=self._environment,
         )
 
-    def _start(
-        self,
-        argv: list[str],
-        env: dict[str, str],
-        cleanup: ExitStack,
-        inherited: tuple[int, ...],
-        lifeline: IO[bytes] | None = None,
-    ) -> Group:
+    def _start(self, argv: list[str], env: dict[str, str], cleanup: ExitStack, doors: Doors | None = None) -> Group:
         return Group(
             argv,
             env=env,
             log_bytes=self._log_bytes,
             cleanup=cleanup.pop_all(),
-            pass_fds=inherited,
-            lifeline=lifeline,
+            pass_fds=doors.inherited if doors else (),
+            lifeline=doors.lifeline if doors else None,
         )
 
 

@@ -96,7 +96,7 @@ class Running(Protocol):
         """Describe an exit that nobody asked for, with the server's last lines."""
 
     def stop(self) -> None:
-        """Kill all its processes and return once none is left; calling it again does nothing."""
+        """Send the server SIGTERM, kill what is left soon after, return once nothing is; again does nothing."""
 
     def log(self) -> str:
         """Return what it wrote to stdout and stderr so far, capped, with a line for what was left out."""

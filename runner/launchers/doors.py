@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 _SOCKET = "http.sock"
 _BACKLOG = 64
@@ -16,17 +17,22 @@ _BACKLOG = 64
 
 @dataclass(frozen=True)
 class Doors:
-    """A listening unix socket at `address`, and the two ends of a pipe that says "the first process runs"."""
+    """A listening unix socket at `address`, a pipe that says "the first process runs", and one that says "end".
+
+    The second says it by its end of file, when `lifeline` is closed or we are gone.
+    """
 
     address: Path
     listener: socket.socket
     started_out: int
     started_in: int
+    lifeline: IO[bytes]
+    lifeline_out: int
 
     @property
-    def inherited(self) -> tuple[int, int]:
+    def inherited(self) -> tuple[int, int, int]:
         """File descriptors that the first process inherits."""
-        return self.listener.fileno(), self.started_in
+        return self.listener.fileno(), self.started_in, self.lifeline_out
 
 
 @contextmanager
@@ -36,13 +42,16 @@ def open_doors(folder: Path, cleanup: ExitStack) -> Iterator[Doors]:
     started_out, started_in = os.pipe()
     cleanup.callback(os.close, started_out)
     os.set_blocking(started_out, False)
+    lifeline_out, lifeline_in = os.pipe()
+    lifeline = cleanup.enter_context(os.fdopen(lifeline_in, "wb", buffering=0))
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         try:
             listener.bind(str(address))
             listener.listen(_BACKLOG)
-            yield Doors(address, listener, started_out, started_in)
+            yield Doors(address, listener, started_out, started_in, lifeline, lifeline_out)
         finally:
             os.close(started_in)
+            os.close(lifeline_out)
 
 
 def has_started(started_out: int) -> bool:

@@ -3,11 +3,11 @@
     python -I inside.py launch.json
 
 It runs under the server environment's Python, inside the sandbox where there is one, so it imports nothing but the
-standard library. The launch file holds {"argv", "cwd", "env", "port", "limits", "listener", "started", "lifeline"}:
-`limits` maps names of `resource.RLIMIT_*` to a number; the last three are inherited file descriptors. `listener` is
-the unix socket that listens already, `started` a pipe that gets one byte when the sandbox around us stands, and
-`lifeline` (or null) a pipe whose end of file ends us. Where there is one no sandbox ends the server's children, so we
-do, whatever session they moved to.
+standard library. The launch file holds {"argv", "cwd", "env", "port", "limits", "listener", "started", "lifeline",
+"farewell_s", "in_sandbox"}: `limits` maps names of `resource.RLIMIT_*` to a number; three are inherited file
+descriptors. `listener` is the unix socket that listens already, `started` a pipe that gets one byte when the sandbox
+around us stands, and `lifeline` a pipe whose end of file sends the server SIGTERM and, `farewell_s` later, ends all.
+Without a sandbox nobody else ends the server's children, so we do, whatever session they moved to.
 """
 
 import asyncio
@@ -37,10 +37,8 @@ def main(launch_file: str) -> None:
 
 
 async def _serve(launch: dict[str, Any]) -> None:
-    is_alone = launch["lifeline"] is not None
-    if is_alone:
+    if not launch["in_sandbox"]:
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # whoever loses its parent becomes our child
-        asyncio.get_running_loop().add_reader(launch["lifeline"], _end_all)
 
     async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await _join(reader, writer, launch["port"])
@@ -53,10 +51,21 @@ async def _serve(launch: dict[str, Any]) -> None:
     except OSError as fault:
         print(f"cannot start {launch['argv'][0]!r}: {fault.strerror}", file=sys.stderr, flush=True)  # noqa: T201
         os._exit(127)
+    asyncio.get_running_loop().add_reader(launch["lifeline"], _ask_to_end, server, launch)
     code = await server.wait()
-    if is_alone:
+    if not launch["in_sandbox"]:
         _end_descendants()
     os._exit(code if code >= 0 else 128 - code)  # open connections end with us, without a word in the server's log
+
+
+def _ask_to_end(server: asyncio.subprocess.Process, launch: dict[str, Any]) -> None:
+    loop = asyncio.get_running_loop()
+    loop.remove_reader(launch["lifeline"])
+    loop.call_later(launch["farewell_s"], _end_all)
+    with contextlib.suppress(BrokenPipeError):  # nobody reads us once the worker is gone
+        print("-- the run is over: the server is told to end --", flush=True)  # noqa: T201
+    with contextlib.suppress(ProcessLookupError):
+        server.terminate()
 
 
 def _end_all() -> None:

@@ -13,6 +13,8 @@ from runner.launchers.doors import Doors
 
 LAYER = "layer"
 CONTROL = "control"
+FAREWELL_S = 5.0
+"""How long a server that was told to end may take to do so."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ def _model(spec: LaunchSpec, places: Places) -> str:
 
 
 def write_control(
-    spec: LaunchSpec, places: Places, doors: Doors, *, port: int, limits: dict[str, int], lifeline: int | None
+    spec: LaunchSpec, places: Places, doors: Doors, *, port: int, limits: dict[str, int], in_sandbox: bool
 ) -> Path:
     """Write the launch file and a copy of the first process's program; return their folder, readable by all."""
     folder = spec.workspace / CONTROL
@@ -78,7 +80,9 @@ def write_control(
         "limits": limits,
         "listener": doors.listener.fileno(),
         "started": doors.started_in,
-        "lifeline": lifeline,
+        "lifeline": doors.lifeline_out,
+        "farewell_s": FAREWELL_S,
+        "in_sandbox": in_sandbox,
     }
     (folder / "launch.json").write_text(json.dumps(launch))
     for path in (folder, *folder.iterdir()):

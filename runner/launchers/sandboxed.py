@@ -9,7 +9,7 @@ from runner.launchers import bubblewrap, cgroups, dependencies, layout, syscalls
 from runner.launchers.bubblewrap import CONTROL, HOME, LAYER, SUBMISSION, Sandbox
 from runner.launchers.cgroups import Caps
 from runner.launchers.contract import LaunchSpec
-from runner.launchers.doors import open_doors
+from runner.launchers.doors import Doors, open_doors
 from runner.launchers.lingering import end_all_of
 from runner.launchers.means import Means, python_prefix
 from runner.launchers.served import Group, Served
@@ -39,7 +39,7 @@ class Sandboxed:
         with open_doors(slot.sockets, cleanup) as doors:
             limits = layout.limits(self._caps, own_user=True)
             port = spec.manifest.port
-            control = layout.write_control(spec, places, doors, port=port, limits=limits, lifeline=None)
+            control = layout.write_control(spec, places, doors, port=port, limits=limits, in_sandbox=True)
             layer = spec.workspace / layout.LAYER
             sandbox = self._sandbox(
                 spec,
@@ -49,7 +49,7 @@ class Sandboxed:
                 read_only={CONTROL: control, **({LAYER: layer} if layer.is_dir() else {})},
             )
             argv = [str(self._python), "-I", str(CONTROL / "inside.py"), str(CONTROL / "launch.json")]
-            return Served(self._start(sandbox, argv, slot, cleanup, doors.inherited), doors)
+            return Served(self._start(sandbox, argv, slot, cleanup, doors), doors)
 
     def install(self, spec: LaunchSpec, slot: Slot, cleanup: ExitStack) -> Group:
         """Start installing the dependencies into the workspace's layer."""
@@ -66,14 +66,14 @@ class Sandboxed:
             writable={LAYER: layer},
         )
         argv = dependencies.command(_UV, self._python, LAYER, spec.manifest.dependencies)
-        return self._start(sandbox, argv, slot, cleanup, ())
+        return self._start(sandbox, argv, slot, cleanup)
 
     @property
     def _python(self) -> Path:
         return self._environment / "bin/python"
 
     def _start(
-        self, sandbox: Sandbox, argv: Sequence[str], slot: Slot, cleanup: ExitStack, inherited: tuple[int, ...]
+        self, sandbox: Sandbox, argv: Sequence[str], slot: Slot, cleanup: ExitStack, doors: Doors | None = None
     ) -> Group:
         end_all_of(slot.uid)
         group = cgroups.make(f"{slot.sockets.parent.name}-{slot.number}", self._caps)
@@ -86,7 +86,8 @@ class Sandboxed:
                 log_bytes=self._log_bytes,
                 cleanup=cleanup.pop_all(),
                 joins=group.joins,
-                pass_fds=(*inherited, filter_fd),
+                pass_fds=(*(doors.inherited if doors else ()), filter_fd),
+                lifeline=doors.lifeline if doors else None,
             )
 
     def _sandbox(

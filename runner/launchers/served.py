@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import IO
 
+from runner.launchers import layout
 from runner.launchers.captured import Captured
 from runner.launchers.contract import KeepGoing, SubmissionFailed
 from runner.launchers.doors import Doors, has_started
@@ -15,14 +16,15 @@ from runner.launchers.ready import is_ready
 
 _LOOK_EVERY_S = 0.1
 _ONE_ANSWER_S = 5.0
-_FAREWELL_S = 5.0
+_ROOM_S = 5.0  # for the first process to end what outlived the farewell
 _JOIN = 'while [ "$1" != -- ]; do echo $$ > "$1" || exit 125; shift; done; shift; exec "$@"'
 
 
 class Group:
     """One process group and its captured output. `cleanup` runs once, after the last process is gone.
 
-    Closing the `lifeline` asks the group to end by itself what left it, before it is killed.
+    Closing the `lifeline` asks the group to end by itself, before it is killed: the server with a last word, and
+    without a sandbox what left the group.
     """
 
     def __init__(
@@ -66,13 +68,13 @@ class Group:
             return
 
     def stop(self) -> None:
-        """Kill the group, whose leader may be gone already, and clean up what left it; again does nothing."""
+        """Ask the group to end, kill it, whose leader may be gone already, and clean up; again does nothing."""
         if self._stopped:
             return
         self._stopped = True
         if self._lifeline is not None:
             self._lifeline.close()
-            self.wait(_FAREWELL_S)
+            self.wait(layout.FAREWELL_S + _ROOM_S)
         _kill_group(self._process.pid)
         self._process.wait()
         self._cleanup.close()

@@ -90,6 +90,42 @@ def test_an_honest_server_gets_ready_and_nothing_of_it_is_left_after_stop(
     assert not left_behind(settings)
 
 
+TOLD_TO_END = (
+    "import signal, sys, threading\n"
+    "def end(*_):\n"
+    "    print('drafted 7, accepted 5', flush=True)\n"
+    "    {then}\n"
+    "signal.signal(signal.SIGTERM, end)\n"
+    "import fake_server\nfake_server.serve()\n"
+)
+
+
+def _told_to_end(spec: LaunchSpec, then: str) -> LaunchSpec:
+    (spec.submission / "serve.py").write_text(TOLD_TO_END.format(then=then))
+    return spec
+
+
+def test_last_words_of_a_server_that_is_stopped_are_in_its_log(
+    launcher: LocalLauncher, make: Make, launched: Launch, settings: Settings
+) -> None:
+    running = launched(launcher, _told_to_end(make("honest"), "sys.exit(0)"))
+    running.wait_ready(20, _go)
+    running.stop()
+    assert running.log().endswith("-- the run is over: the server is told to end --\ndrafted 7, accepted 5\n")
+    assert not left_behind(settings)
+
+
+def test_a_server_that_does_not_end_when_told_is_killed(
+    launcher: LocalLauncher, make: Make, launched: Launch, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("runner.launchers.layout.FAREWELL_S", 0.1)
+    running = launched(launcher, _told_to_end(make("honest"), "return"))
+    running.wait_ready(20, _go)
+    running.stop()
+    assert "drafted 7" in running.log()
+    assert not left_behind(settings)
+
+
 def test_a_server_that_never_answers_is_named_not_ready(
     launcher: LocalLauncher, make: Make, launched: Launch, settings: Settings
 ) -> None:

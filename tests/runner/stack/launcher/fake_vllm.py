@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -71,6 +72,7 @@ def _answer(path: str, asked: dict[str, Any]) -> dict[str, Any]:
 
 if __name__ == "__main__":
     print(LOG, flush=True)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("EngineDeadError"))  # as vLLM 0.32 says of a clean end
     if FAULT == "dies":
         sys.exit(7)
     port = int(sys.argv[sys.argv.index("--port") + 1])

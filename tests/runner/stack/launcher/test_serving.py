@@ -42,6 +42,7 @@ def test_strangers_are_let_in_once_the_record_is_written(model: Path, tmp_path: 
     finally:
         process.kill()
     assert process.returncode == 0
+    assert "EngineDeadError" not in said
     told = [json.loads(line[len(LINE) :]) for line in said.splitlines() if line.startswith(LINE)]
     assert [each["acceptance"] is None for each in told] == [True, False]
     assert told[1] == json.loads((tmp_path / "cache/serving-record.json").read_text())

@@ -102,7 +102,7 @@ class _Running:
         self._resolved = Resolved()
         self._told: dict[str, Any] | None = None
         self._was_stopped = False
-        self._log = threading.Thread(target=_hand_on, args=(process.stdout, self._resolved), name="log", daemon=True)
+        self._log = threading.Thread(target=self._hand_on, args=(process.stdout,), name="log", daemon=True)
 
     def until_end(self, model: str) -> int:
         before = {number: signal.signal(number, self._stop) for number in (signal.SIGTERM, signal.SIGINT)}
@@ -151,6 +151,7 @@ class _Running:
         self._was_stopped = True
         if self._told is not None:
             self._add_acceptance(self._told)
+        print("told to stop; what vLLM says of its end is left out", flush=True)
         self._process.terminate()
 
     def _add_acceptance(self, told: dict[str, Any]) -> None:
@@ -173,9 +174,11 @@ class _Running:
                 self._process.wait()
         self._log.join(_ONE_ANSWER_S)
 
-
-def _hand_on(log: IO[str], resolved: Resolved) -> None:
-    for line in log:
-        sys.stdout.write(line)
-        sys.stdout.flush()
-        resolved.see(line)
+    def _hand_on(self, log: IO[str]) -> None:
+        """Hand vLLM's log on until it is told to stop: a clean end of vLLM reads like a crash (EngineDeadError)."""
+        for line in log:
+            if self._was_stopped:
+                continue
+            sys.stdout.write(line)
+            sys.stdout.flush()
+            self._resolved.see(line)

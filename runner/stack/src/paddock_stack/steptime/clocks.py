@@ -33,22 +33,29 @@ class HostClock:
 
 
 class CudaClock:
-    """Events on the current CUDA stream; nothing waits for them."""
+    """Events on the current CUDA stream; nothing waits for them, and those of a span that is told serve again."""
 
     name = "cuda_event"
 
     def __init__(self, cuda: Any) -> None:
         """Take `torch.cuda`."""
         self._cuda = cuda
+        self._spare: list[Any] = []
 
     def mark(self) -> Any:
         """Record an event; none while a graph is being captured, which would take the event into the graph."""
         if self._cuda.is_current_stream_capturing():
             return None
-        event = self._cuda.Event(enable_timing=True)
+        event = self._spare.pop() if self._spare else self._cuda.Event(enable_timing=True)
         event.record()
         return event
 
     def span_ms(self, start: Any, end: Any) -> float | None:
-        """Return the milliseconds between two events, None while the device has not reached the second."""
-        return float(start.elapsed_time(end)) if end.query() else None
+        """Return the milliseconds between two events, None while the device has not reached the second.
+
+        Once they are told the two events are not the caller's any more.
+        """
+        if not end.query():
+            return None
+        self._spare += (start, end)
+        return float(start.elapsed_time(end))

@@ -1,10 +1,12 @@
 """Wrap vLLM's steps and drafts with a clock and keep a JSON file up to date with what it shows.
 
-    {"clock": "cuda_event", "pid": 71, "steps": {"execute_model": {"count": 512, "mean_ms": 6.4, "max_ms": 9.1,
-     "p50_ms": 6.3, "p90_ms": 6.6, "p99_ms": 7.0}, "propose": {…}}}
+    {"clock": "cuda_event", "pid": 71, "steps": {"execute_model": {"calls": 2000, "paid_ms": 8.1, "count": 512,
+     "mean_ms": 6.4, "max_ms": 9.1, "p50_ms": 6.3, "p90_ms": 6.6, "p99_ms": 7.0}, "propose": {…}}}
 
 `execute_model` is the forward pass, `sample_tokens` what follows it (on the V1 runner with the draft inside it), and
 `propose` the draft. Spans are the device's, from the moment its stream reaches the call to the moment it leaves it.
+Of `calls`, `count` were timed: as many as the probe's allowance pays for, since on a GPU all would cost the host 4 %
+(bench/H200.md). `paid_ms` is what it took.
 """
 
 from __future__ import annotations
@@ -16,41 +18,52 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
 from paddock_stack.shapes.guard import installed, require
 from paddock_stack.shapes.needs import STEPTIME
+from paddock_stack.steptime.allowance import Allowance
 from paddock_stack.steptime.clocks import Clock, CudaClock, HostClock
 from paddock_stack.steptime.series import Series
 
 Returned = TypeVar("Returned")
 
-WRITE_EVERY_S = 1.0
+WRITE_EVERY_S = 5.0
+SETTLE_AT = 16  # spans; the device is asked about several at once
 MOST_OPEN = 256  # spans waiting for the device; more means that it is never asked, and the oldest is let go
 
 
 class Probe:
-    """Time calls and write what was seen to `path`; vLLM calls from one thread."""
+    """Time calls, as many as the allowance of their kind pays for, and write what was seen to `path`.
 
-    def __init__(self, path: Path, clock: Clock) -> None:
-        self._path = path
-        self._clock = clock
-        self._series: dict[str, Series] = {}
-        self._open: deque[tuple[str, Any, Any]] = deque(maxlen=MOST_OPEN)
-        self._written_at_s = 0.0
+    vLLM calls from one thread. `now_s` is the host's clock.
+    """
+
+    def __init__(self, path: Path, clock: Clock, now_s: Callable[[], float] = time.perf_counter) -> None:
+        self._path, self._clock, self._now_s = path, clock, now_s
+        self._kinds: dict[str, _Kind] = {}
+        self._open: deque[tuple[_Kind, Any, Any]] = deque(maxlen=MOST_OPEN)
+        self._written_at_s = now_s()
 
     def timed(self, kind: str, call: Callable[..., Returned]) -> Callable[..., Returned]:
         """Return `call` with its spans taken in as `kind`."""
+        here = self._kinds.setdefault(kind, _Kind(Allowance(self._now_s())))
 
         @wraps(call)
         def measured(*arguments: Any, **named: Any) -> Returned:
+            here.calls += 1
+            began_s = self._now_s()
+            if not here.allowance.has_left(began_s):
+                return call(*arguments, **named)
             start = self._clock.mark()
+            here.allowance.pay(self._now_s() - began_s)
             result = call(*arguments, **named)
-            end = self._clock.mark()
-            if start is not None and end is not None:
-                self._take_in(kind, start, end)
+            ended_s = self._now_s()
+            self._take_in(here, start, self._clock.mark())
+            here.allowance.pay(self._now_s() - ended_s)
             return result
 
         return measured
@@ -58,23 +71,26 @@ class Probe:
     def told(self) -> dict[str, Any]:
         """Return what was seen so far, spans still open on the device left out."""
         self._settle()
-        steps = {kind: series.told() for kind, series in sorted(self._series.items())}
+        steps = {name: kind.told() for name, kind in sorted(self._kinds.items()) if kind.series.count}
         return {"clock": self._clock.name, "pid": os.getpid(), "steps": steps}
 
     def write(self) -> None:
         """Replace the file as a whole; does nothing before the first span."""
-        if not self._series:
+        told = self.told()
+        if not told["steps"]:
             return
         beside = self._path.with_name(f".{self._path.name}.{os.getpid()}")
-        beside.write_text(json.dumps(self.told()) + "\n", encoding="utf-8")
+        beside.write_text(json.dumps(told) + "\n", encoding="utf-8")
         beside.replace(self._path)
 
-    def _take_in(self, kind: str, start: Any, end: Any) -> None:
+    def _take_in(self, kind: _Kind, start: Any, end: Any) -> None:
+        if start is None or end is None:
+            return
         self._open.append((kind, start, end))
-        self._settle()
-        now_s = time.monotonic()
-        if now_s - self._written_at_s > WRITE_EVERY_S:
-            self._written_at_s = now_s
+        if len(self._open) >= SETTLE_AT:
+            self._settle()
+        if self._now_s() - self._written_at_s > WRITE_EVERY_S:
+            self._written_at_s = self._now_s()
             self.write()
 
     def _settle(self) -> None:
@@ -84,7 +100,17 @@ class Probe:
             if span_ms is None:
                 return
             self._open.popleft()
-            self._series.setdefault(kind, Series()).add(span_ms)
+            kind.series.add(span_ms)
+
+
+@dataclass
+class _Kind:
+    allowance: Allowance
+    series: Series = field(default_factory=Series)
+    calls: int = 0
+
+    def told(self) -> dict[str, float | int | None]:
+        return {"calls": self.calls, "paid_ms": self.allowance.paid_s * 1000, **self.series.told()}
 
 
 def watch(path: str, *, on_gpu: bool) -> None:
@@ -94,17 +120,22 @@ def watch(path: str, *, on_gpu: bool) -> None:
     Raises `UnknownVllm` where the methods to wrap are not there.
     """
     require(STEPTIME)
-    probe = Probe(Path(path), _clock(on_gpu=on_gpu))
-    for place in _places():
-        module, _, name = place.partition(":")
-        owner, _, method = name.partition(".")
-        _wrap(getattr(importlib.import_module(module), owner), method, probe)
+    probe = Probe(Path(path), clock_of(on_gpu=on_gpu))
+    for owner, method in methods():
+        _wrap(owner, method, probe)
     atexit.register(probe.write)
 
 
-def _places() -> list[str]:
+def methods() -> list[tuple[type, str]]:
+    """Return the classes and method names that are timed; a wrapped one has its plain self as `__wrapped__`."""
     found = [[place for place in need.places if installed().find(place)] for need in STEPTIME.needs]
-    return [places[0] for places in found]
+    return [_method(places[0]) for places in found]
+
+
+def _method(place: str) -> tuple[type, str]:
+    module, _, name = place.partition(":")
+    owner, _, method = name.partition(".")
+    return getattr(importlib.import_module(module), owner), method
 
 
 def _wrap(owner: type, method: str, probe: Probe) -> None:
@@ -115,7 +146,8 @@ def _wrap(owner: type, method: str, probe: Probe) -> None:
         setattr(owner, method, measured)
 
 
-def _clock(*, on_gpu: bool) -> Clock:
+def clock_of(*, on_gpu: bool) -> Clock:
+    """Return the clock of what vLLM runs on."""
     if not on_gpu:
         return HostClock()
     import torch
