@@ -9,6 +9,7 @@ from agents import tokens
 from agents.rows import BrowserSessionRow, TokenRow
 from agents.scopes import DEFAULT, Proof, Scope, ScopeMissing, read_scopes
 from agents.tokens import Caller, Issued
+from storage.database import hold
 from storage.errors import Conflict
 
 MOST = 100
@@ -40,6 +41,7 @@ def mint(session: Session, caller: Caller, wish: Wish, *, secret: bytes, now: da
     """
     scopes = wish.scopes if wish.scopes is not None else DEFAULT & caller.scopes
     _check_held(caller, scopes)
+    hold(session, [f"tokens/{caller.user}"])  # of two who make their last one at once, one is refused
     if not (len(tokens.tokens_of(session, caller.user, now=now)) < MOST):
         raise TooManyTokens(f"You have {MOST} tokens.", hint="Revoke one that you no longer use.")
     ends = [moment for moment in (wish.expires_at, _end_of(session, caller)) if moment is not None]

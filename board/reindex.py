@@ -15,6 +15,7 @@ from agents.registrations import index_agent
 from agents.rows import AgentRow
 from agents.sources import MAX_BYTES
 from board import moderation, outcomes, search_index, taskforces_index, traces_index, verdicts, verification_status
+from board.changes import take_turn
 from board.records import BROADCASTS, INBOX, MESSAGES, RESULTS, index_file, parse_name
 from board.rows import (
     InboxRow,
@@ -101,6 +102,7 @@ def check(site: Site, session: Session) -> list[str]:
 
 
 def _rebuild_rows(site: Site, session: Session) -> Report:
+    take_turn(session)  # a server may be at work beside us
     for table in TABLES:
         session.exec(delete(table))
     search_index.clear(session)

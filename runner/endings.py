@@ -65,7 +65,7 @@ def reap(site: Site, session: Session, job_id: str) -> bool:
 
     A job that has ended or was renewed meanwhile stays as it is; the answer says whether it was ended.
     """
-    row = queue.get_job(session, job_id)
+    row = queue.hold_job(session, job_id)
     if row not in queue.lost(session, site.clock()):
         return False
     if row.cancel_requested:

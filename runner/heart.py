@@ -78,4 +78,4 @@ class Heart:
 
     def _listen(self) -> None:
         with reading(self._site.engine) as session:
-            self._cancelled = queue.held(session, self._lease, self._site.clock()).cancel_requested
+            self._cancelled = queue.is_to_stop(session, self._lease, self._site.clock())

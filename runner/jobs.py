@@ -169,7 +169,7 @@ def cancel(site: Site, session: Session, caller: Caller, job_id: str) -> JobRow:
         JobNotFound: there is none.
         NotYourJob: it is somebody else's, or a draw of a verification.
     """
-    row = queue.get_job(session, job_id)
+    row = queue.hold_job(session, job_id)
     if row.kind != "benchmark" or not (row.user == caller.user or caller.is_organizer):
         raise NotYourJob(f"The job {job_id} isn't yours to cancel.")
     if row.state == State.QUEUED:

@@ -1,6 +1,6 @@
 """The durable queue: claim under a lease, renew it, move on, and find what lost its worker.
 
-Every function that writes takes a session that began IMMEDIATE, so what it read can't change before it writes.
+Every function that writes holds what it read: SQLite's session began IMMEDIATE, on PostgreSQL the job's row is locked.
 A worker's word counts only while it holds the newest fence and its lease lies ahead: a late one is refused.
 """
 
@@ -53,6 +53,17 @@ def get_job(session: Session, job_id: str) -> JobRow:
     return row
 
 
+def hold_job(session: Session, job_id: str) -> JobRow:
+    """Return a job as it is now, which nobody else changes until the transaction ends.
+
+    Raises:
+        JobNotFound: there is none of that id.
+    """
+    row = get_job(session, job_id)
+    session.refresh(row, with_for_update=True)
+    return row
+
+
 def claim(session: Session, *, worker: str, now: datetime, lease: timedelta) -> Lease | None:
     """Take the job that has waited longest, or return None where none waits."""
     waiting = select(JobRow).where(JobRow.state == State.QUEUED).order_by(col(JobRow.created_at), col(JobRow.id))
@@ -71,12 +82,24 @@ def claim(session: Session, *, worker: str, now: datetime, lease: timedelta) -> 
 
 
 def held(session: Session, lease: Lease, now: datetime) -> JobRow:
-    """Return the job that `lease` still holds.
+    """Return the job that `lease` still holds, which nobody else changes until the transaction ends.
 
     Raises:
         LeaseLost: it ended, its lease ran out, or another worker has it.
     """
-    row = get_job(session, lease.job_id)
+    return _checked(hold_job(session, lease.job_id), lease, now)
+
+
+def is_to_stop(session: Session, lease: Lease, now: datetime) -> bool:
+    """Tell whether the owner asked for the end of the job that `lease` still holds; waits for nobody.
+
+    Raises:
+        LeaseLost: as `held`.
+    """
+    return _checked(get_job(session, lease.job_id), lease, now).cancel_requested
+
+
+def _checked(row: JobRow, lease: Lease, now: datetime) -> JobRow:
     is_held = row.fence == lease.fence and row.state in LEASED and row.lease_until is not None and now < row.lease_until
     if not is_held:
         raise LeaseLost(f"The job {row.id} is no longer this worker's (it is {row.state}).")

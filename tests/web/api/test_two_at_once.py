@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -13,15 +14,16 @@ import pytest
 from httpx import Response
 from sqlmodel import Session, col, func, select, text
 
-from agents import accounts, quotas, tokens
+from agents import accounts, minting, quotas, tokens
 from agents.roles import Role
 from agents.tokens import Caller
-from board import messages, read_marks
+from board import messages, read_marks, reindex, search_index
 from board.rows import PostRow
-from runner import jobs, staged
+from runner import jobs, queue, staged
 from runner.jobs import Order
 from runner.quotas import find_kind
 from runner.rows import JobRow
+from runner.states import State
 from storage.buckets import Bucket
 from storage.database import reading, writing
 from storage.local.buckets import LocalBuckets
@@ -79,14 +81,14 @@ class Bob:
                 first(session)
                 session.flush()
                 later = pool.submit(then)
-                eventually(lambda: later.done() or self._is_somebody_waiting(), what="the second one's waiting")
+                eventually(lambda: later.done() or self.is_somebody_waiting(), what="the second one's waiting")
             yield later
 
     def answer(self, first: Callable[[Session], object], then: Callable[[], Response]) -> Response:
         with self.overtaken(first, then) as later:
             return later.result()
 
-    def _is_somebody_waiting(self) -> bool:
+    def is_somebody_waiting(self) -> bool:
         with reading(self.api.site.engine) as looking:
             return bool(looking.scalar(text("SELECT count(*) FROM pg_locks WHERE NOT granted")))
 
@@ -169,6 +171,56 @@ def test_a_token_that_two_rotate_at_once_has_one_successor(bob: Bob) -> None:
     assert (answer.status_code, answer.json()["error"]["code"]) == (404, "NOT_FOUND")
     with reading(site.engine) as session:
         assert len(tokens.tokens_of(session, "bob", now=site.clock())) == 1
+
+
+def test_of_two_who_make_their_last_token_at_once_one_is_refused(bob: Bob) -> None:
+    site = bob.api.site
+    with writing(site.engine) as session:
+        for _ in range(minting.MOST - 2):
+            tokens.create(session, "bob", secret=site.secret, now=site.clock())
+
+    def make(session: Session) -> object:
+        return minting.mint(session, bob.caller, minting.Wish(), secret=site.secret, now=site.clock())
+
+    answer = bob.answer(make, partial(bob.call, "POST", "/v1/me/tokens", {}))
+    assert (answer.status_code, answer.json()["error"]["code"]) == (409, "TOO_MANY_TOKENS"), answer.text
+    with reading(site.engine) as session:
+        assert len(tokens.tokens_of(session, "bob", now=site.clock())) == minting.MOST
+
+
+def test_a_run_that_a_worker_takes_while_it_is_cancelled_is_asked_to_stop(bob: Bob) -> None:
+    """Ended as if it had never begun, it would be given back to its owner's budget while it runs."""
+    site = bob.api.site
+    job = bob.call("POST", "/v1/jobs:run", ORDER).json()["job_id"]
+
+    def take(session: Session) -> object:
+        return queue.claim(session, worker="w", now=site.clock(), lease=timedelta(seconds=60))
+
+    answer = bob.answer(take, partial(bob.call, "POST", f"/v1/jobs/{job}:cancel", None))
+    assert answer.status_code == 200, answer.text
+    with reading(site.engine) as session:
+        row = queue.get_job(session, job)
+        assert (row.state, row.cancel_requested) == (State.PREPARING, True)
+
+
+def test_a_post_meets_a_rebuild_of_the_index_and_is_in_it_once(bob: Bob, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It comes when the rows are gone and the files not yet read: then it would be taken in twice."""
+    site, clear = bob.api.site, search_index.clear
+    post = partial(bob.call, "POST", "/v1/messages", {"agent_id": "bee", "body": "meanwhile"})
+
+    def then_post(session: Session) -> None:
+        clear(session)
+        posted.append(pool.submit(post))
+        eventually(lambda: posted[0].done() or bob.is_somebody_waiting(), what="the post's waiting")
+
+    posted: list[Future[Response]] = []
+    with ThreadPoolExecutor(1) as pool:
+        with monkeypatch.context() as patched, writing(site.engine) as session:
+            patched.setattr(search_index, "clear", then_post)
+            reindex.rebuild(site, session)
+        assert posted[0].result().status_code == 201
+    with writing(site.engine) as session:
+        assert reindex.check(site, session) == []
 
 
 @pytest.mark.parametrize(("key", "status"), [("k", 202), ("other", 409)])
