@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tests.e2e.race import lay_out
 
-STAGES = ("queue", "snapshot", "install", "start", "measure", "collect")
+STAGES = ("queue", "snapshot", "install", "start", "measure", "stop", "collect")
 
 
 def main(runs: int) -> None:

@@ -57,7 +57,8 @@ class Run:
             self.times["start"] = time.monotonic() - started
             self._measure(spec.manifest, running)
         finally:
-            running.stop()
+            with self._timed("stop"):
+                running.stop()
             self.log += running.log()
 
     def _lay_out(self) -> LaunchSpec:

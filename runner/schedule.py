@@ -2,6 +2,7 @@
 
 import fcntl
 import logging
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -29,6 +30,7 @@ class Ticker:
         self._site = site
         self._launcher = LocalLauncher(site.settings)
         self._lock: IO[str] | None = None
+        self._over = threading.Event()
         self._next_write_up_at = site.clock()
         self._next_sweep_at = site.clock()
 
@@ -52,10 +54,14 @@ class Ticker:
             return
         self._next_sweep_at = self._site.clock() + _SWEEP_EVERY
         try:
-            now = self._site.clock()
-            _log.info("removed %s", sweep.sweep(self._site.engine, self._site.blobs, now=now, takes_strangers=False))
+            now, is_over, store = self._site.clock(), self._over.is_set, (self._site.engine, self._site.blobs)
+            _log.info("removed %s", sweep.sweep(*store, now=now, takes_strangers=False, is_over=is_over))
         except Exception:  # noqa: BLE001 - one bad sweep must not end the ticks
             _log.exception("a sweep failed")
+
+    def end(self) -> None:
+        """Let a sweep end after its page; the next process that is elected begins anew."""
+        self._over.set()
 
     def close(self) -> None:
         """Let go of the lock."""
@@ -142,5 +148,6 @@ def ticking(site: Site) -> Iterator[None]:
     try:
         yield
     finally:
+        ticker.end()
         scheduler.shutdown(wait=True)
         ticker.close()

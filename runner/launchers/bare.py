@@ -59,7 +59,7 @@ class Bare:
             argv,
             env=env,
             log_bytes=self._log_bytes,
-            cleanup=cleanup.pop_all(),
+            cleanup=cleanup,
             pass_fds=doors.inherited if doors else (),
             lifeline=doors.lifeline if doors else None,
         )

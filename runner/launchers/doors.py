@@ -19,7 +19,7 @@ _BACKLOG = 64
 class Doors:
     """A listening unix socket at `address`, a pipe that says "the first process runs", and one that says "end".
 
-    The second says it by its end of file, when `lifeline` is closed or we are gone.
+    A byte written to `lifeline` lets the server end by itself; its end of file, as by our death, ends it at once.
     """
 
     address: Path
@@ -38,20 +38,19 @@ class Doors:
 @contextmanager
 def open_doors(folder: Path, cleanup: ExitStack) -> Iterator[Doors]:
     """Open the doors in `folder`; our copies of what the run inherits close with the block, the rest in `cleanup`."""
-    address = folder / _SOCKET
-    started_out, started_in = os.pipe()
-    cleanup.callback(os.close, started_out)
-    os.set_blocking(started_out, False)
-    lifeline_out, lifeline_in = os.pipe()
-    lifeline = cleanup.enter_context(os.fdopen(lifeline_in, "wb", buffering=0))
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
-        try:
-            listener.bind(str(address))
-            listener.listen(_BACKLOG)
-            yield Doors(address, listener, started_out, started_in, lifeline, lifeline_out)
-        finally:
-            os.close(started_in)
-            os.close(lifeline_out)
+    with ExitStack() as inherited:
+        started_out, started_in = os.pipe()
+        cleanup.callback(os.close, started_out)
+        inherited.callback(os.close, started_in)
+        os.set_blocking(started_out, False)
+        lifeline_out, lifeline_in = os.pipe()
+        lifeline = cleanup.enter_context(os.fdopen(lifeline_in, "wb", buffering=0))
+        inherited.callback(os.close, lifeline_out)
+        listener = inherited.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+        address = folder / _SOCKET
+        listener.bind(str(address))
+        listener.listen(_BACKLOG)
+        yield Doors(address, listener, started_out, started_in, lifeline, lifeline_out)
 
 
 def has_started(started_out: int) -> bool:

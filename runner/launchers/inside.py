@@ -6,8 +6,9 @@ It runs under the server environment's Python, inside the sandbox where there is
 standard library. The launch file holds {"argv", "cwd", "env", "port", "limits", "listener", "started", "lifeline",
 "farewell_s", "in_sandbox"}: `limits` maps names of `resource.RLIMIT_*` to a number; three are inherited file
 descriptors. `listener` is the unix socket that listens already, `started` a pipe that gets one byte when the sandbox
-around us stands, and `lifeline` a pipe whose end of file sends the server SIGTERM and, `farewell_s` later, ends all.
-Without a sandbox nobody else ends the server's children, so we do, whatever session they moved to.
+around us stands, and `lifeline` a pipe: a byte in it sends the server SIGTERM and ends all `farewell_s` later; its end
+of file, which the worker's death brings, ends all at once. Without a sandbox nobody else ends the server's children, so
+we do, whatever session they moved to.
 """
 
 import asyncio
@@ -51,18 +52,18 @@ async def _serve(launch: dict[str, Any]) -> None:
     except OSError as fault:
         print(f"cannot start {launch['argv'][0]!r}: {fault.strerror}", file=sys.stderr, flush=True)  # noqa: T201
         os._exit(127)
-    asyncio.get_running_loop().add_reader(launch["lifeline"], _ask_to_end, server, launch)
+    asyncio.get_running_loop().add_reader(launch["lifeline"], _end_as_told, server, launch)
     code = await server.wait()
     if not launch["in_sandbox"]:
         _end_descendants()
     os._exit(code if code >= 0 else 128 - code)  # open connections end with us, without a word in the server's log
 
 
-def _ask_to_end(server: asyncio.subprocess.Process, launch: dict[str, Any]) -> None:
-    loop = asyncio.get_running_loop()
-    loop.remove_reader(launch["lifeline"])
-    loop.call_later(launch["farewell_s"], _end_all)
-    with contextlib.suppress(BrokenPipeError):  # nobody reads us once the worker is gone
+def _end_as_told(server: asyncio.subprocess.Process, launch: dict[str, Any]) -> None:
+    if not os.read(launch["lifeline"], 1):
+        _end_all()
+    asyncio.get_running_loop().call_later(launch["farewell_s"], _end_all)
+    with contextlib.suppress(OSError):  # the server can do what it likes to the log that it shares with us
         print("-- the run is over: the server is told to end --", flush=True)  # noqa: T201
     with contextlib.suppress(ProcessLookupError):
         server.terminate()

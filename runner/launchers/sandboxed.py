@@ -84,7 +84,7 @@ class Sandboxed:
                 bubblewrap.command(sandbox, argv, filter_fd=filter_fd),
                 env=_OUTER_ENV,
                 log_bytes=self._log_bytes,
-                cleanup=cleanup.pop_all(),
+                cleanup=cleanup,
                 joins=group.joins,
                 pass_fds=(*(doors.inherited if doors else ()), filter_fd),
                 lifeline=doors.lifeline if doors else None,

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import IO
 
 from runner.launchers import layout
@@ -21,9 +21,9 @@ _JOIN = 'while [ "$1" != -- ]; do echo $$ > "$1" || exit 125; shift; done; shift
 
 
 class Group:
-    """One process group and its captured output. `cleanup` runs once, after the last process is gone.
+    """One process group and its captured output. Once it started, `cleanup` is its own and runs after its end.
 
-    Closing the `lifeline` asks the group to end by itself, before it is killed: the server with a last word, and
+    A byte in the `lifeline` asks the group to end by itself, before it is killed: the server with a last word, and
     without a sandbox what left the group.
     """
 
@@ -39,7 +39,6 @@ class Group:
         lifeline: IO[bytes] | None = None,
     ) -> None:
         whole = ["/bin/sh", "-c", _JOIN, "sh", *joins, "--", *argv] if joins else list(argv)
-        self._cleanup = cleanup
         self._lifeline = lifeline
         self._stopped = False
         self._process = subprocess.Popen(
@@ -52,6 +51,7 @@ class Group:
             start_new_session=True,
             pass_fds=pass_fds,
         )
+        self._cleanup = cleanup.pop_all()
         assert self._process.stdout is not None
         self.captured = Captured(self._process.stdout, most_bytes=log_bytes)
 
@@ -73,7 +73,8 @@ class Group:
             return
         self._stopped = True
         if self._lifeline is not None:
-            self._lifeline.close()
+            with suppress(BrokenPipeError):  # it has ended already
+                self._lifeline.write(b".")
             self.wait(layout.FAREWELL_S + _ROOM_S)
         _kill_group(self._process.pid)
         self._process.wait()

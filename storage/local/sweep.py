@@ -5,7 +5,7 @@ new store generation. Rows go first; a file without a row is harmless, and is re
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -45,20 +45,27 @@ class Swept:
         )
 
 
-def sweep(engine: Engine, blobs: Blobs, *, now: datetime, takes_strangers: bool = True) -> Swept:
-    """Remove what may go, a page at a time, and say what that was.
+def sweep(
+    engine: Engine,
+    blobs: Blobs,
+    *,
+    now: datetime,
+    takes_strangers: bool = True,
+    is_over: Callable[[], bool] = lambda: False,
+) -> Swept:
+    """Remove what may go, a page at a time until `is_over`, and say what that was.
 
     Files that no row named when it began are strangers: a crash leaves some, but to an empty or older database beside
     a full folder everything is one. Without `takes_strangers` they stay.
     """
     before = now - KEPT_FOR
-    contents = sum(len(page) for page in _sweep_rows(engine, ContentRow, before))
+    contents = sum(len(page) for page in _sweep_rows(engine, ContentRow, before, is_over))
     xorbs: list[str] = []
     orphans: list[int | None] = []
-    for page in _sweep_rows(engine, XorbRow, before):
+    for page in _sweep_rows(engine, XorbRow, before, is_over):
         xorbs += page
         orphans += [_remove_orphan(engine, blobs, name, now=now) for name in page]
-    if takes_strangers:
+    if takes_strangers and not is_over():
         orphans += [_remove_orphan(engine, blobs, name, now=now) for name in list(_orphans(engine, blobs))]
     broken = [_remove(path) for path in list(_leftovers(blobs))]
     return _total(contents, xorbs, orphans, broken)
@@ -91,10 +98,10 @@ def _may_go(table: Mentioned, before: datetime) -> tuple[ColumnElement[bool], Co
     return col(table.mentioned_at) < before, ~used
 
 
-def _sweep_rows(engine: Engine, table: Mentioned, before: datetime) -> Iterator[list[str]]:
+def _sweep_rows(engine: Engine, table: Mentioned, before: datetime, is_over: Callable[[], bool]) -> Iterator[list[str]]:
     """Delete records that may go, with the claims to them, and name them: each page in a transaction of its own."""
     after = ""
-    while True:
+    while not is_over():
         asked = select(table.digest).where(col(table.digest) > after, *_may_go(table, before)).order_by(table.digest)
         with reading(engine) as session:
             page = session.exec(asked.limit(upserts.IN_LIMIT)).all()

@@ -1,6 +1,7 @@
 """The store is swept once a day by the elected process, and ticks don't wait for it."""
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -36,6 +37,21 @@ def test_ticks_go_on_while_the_store_is_swept(site: Site, clock: HeldClock, monk
             eventually(lambda: written(site) == 1, what="a tick's work")
         finally:
             may_end.set()
+
+
+def test_a_server_that_ends_does_not_wait_for_a_long_sweep(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, is_told = threading.Event(), threading.Event()
+
+    def sweep_until_over(*_: Any, is_over: Callable[[], bool], **__: Any) -> Swept:
+        begun.set()
+        eventually(is_over, what="the word that it is over")
+        is_told.set()
+        return NOTHING
+
+    monkeypatch.setattr(sweep, "sweep", sweep_until_over)
+    with schedule.ticking(site):
+        assert begun.wait(30)
+    assert is_told.is_set()
 
 
 def test_one_process_sweeps_once_a_day_even_if_a_sweep_fails(

@@ -44,7 +44,7 @@ def test_an_honest_submission_is_measured_and_its_run_folder_is_whole(site: Site
     assert row.summary["tokens"] == row.summary["asked_tokens"] == 64
     assert row.summary["guard"] == pytest.approx(1.10517, abs=1e-3)
     assert row.progress_done == row.progress_total > 0
-    assert set(row.times) == {"queue", "snapshot", "install", "start", "measure", "collect"}
+    assert set(row.times) == {"queue", "snapshot", "install", "start", "measure", "stop", "collect"}
     assert owner.files("runs/one") >= {*STAGES, "job_logs.txt", "job_status.json"}
     status = json.loads(owner.read("runs/one/job_status.json"))
     assert (status["status"], status["state"], status["stage"]) == ("completed", "completed", "measuring")

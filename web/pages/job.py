@@ -31,7 +31,7 @@ from web.sessions import MaybeSignedIn
 router = APIRouter(include_in_schema=False)
 
 _STAGES = ("queued", "preparing", "serving", "measuring", "completed")
-_PARTS = {"preparing": ("snapshot", "install"), "serving": ("start",), "measuring": ("measure", "collect")}
+_PARTS = {"preparing": ("snapshot", "install"), "serving": ("start",), "measuring": ("measure", "stop", "collect")}
 _LOG_BYTES = 1_000_000
 _FILES_SHOWN = 60
 

@@ -344,12 +344,14 @@ def test_children_of_a_server_that_died_end_with_the_run(
 OWNER = """
 import sys
 from pathlib import Path
+from runner.launchers import layout
 from runner.launchers.contract import LaunchSpec
 from runner.launchers.local import LocalLauncher
 from runner.launchers.means import Means, find_means
 from runner.manifests import parse_manifest
 from storage.settings import Settings
 folder, work, data = map(Path, sys.argv[1:4])
+layout.FAREWELL_S = 600.0
 settings = Settings(data=data, server_env=Path(sys.prefix), trusted_submitters="ada", sandbox_uid=int(sys.argv[5]))
 means = find_means() if sys.argv[4] == "sandboxed" else Means(None, None, False)
 manifest = parse_manifest((folder / "manifest.json").read_bytes())
@@ -368,7 +370,7 @@ def test_killing_the_worker_ends_every_process_of_the_run(
 ) -> None:
     if way == "sandboxed":
         request.getfixturevalue("sandboxing")
-    spec = make("honest")
+    spec = _told_to_end(make("honest"), "return")  # nobody waits for its last words
     command = [
         sys.executable,
         "-c",

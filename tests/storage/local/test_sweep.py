@@ -64,6 +64,21 @@ def test_a_deleted_files_bytes_go_after_three_weeks_and_its_hash_opens_nothing_m
     assert stores.read(site, "f") == b"".join(PIECES)
 
 
+def test_a_sweep_that_is_over_ends_after_its_page_and_the_next_one_finishes(
+    site: Site, clock: HeldClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("storage.local.upserts.IN_LIMIT", 1)
+    for name, pieces in (("f", PIECES), ("g", OTHERS)):
+        stores.upload(site, name, pieces)
+        stores.delete(site, name)
+    clock.forward(days=23)
+    looked = iter((False, True, True))
+    done = sweep(site.engine, site.blobs, now=site.clock(), takes_strangers=False, is_over=lambda: next(looked))
+    assert (done.contents, done.xorbs, done.files) == (1, 0, 0)
+    done = swept(site)
+    assert (done.contents, done.xorbs, done.files) == (1, 2, 2)
+
+
 def test_a_xorb_that_another_file_is_built_on_stays(site: Site, clock: HeldClock) -> None:
     stores.upload(site, "f", PIECES)
     stores.write(site, "kept", b"".join(PIECES))

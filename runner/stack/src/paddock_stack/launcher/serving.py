@@ -33,6 +33,7 @@ from paddock_stack.shapes.guard import installed
 VLLM = (sys.executable, "-m", "vllm.entrypoints.openai.api_server")
 _LOOK_EVERY_S = 0.2
 _ONE_ANSWER_S = 5.0
+_LAST_ANSWER_S = 2.0  # whoever stops us waits five seconds: paddock's runner does
 _FAREWELL_S = 30.0
 
 
@@ -125,8 +126,8 @@ class _Running:
         warmed = warm_up(self._server, model, self._profile.warm_up, self._prepared.towers)
         told = record.made(self._profile, self._prepared, self._resolved, warmed)
         record.write(told, self._path)
-        print(record.LINE + json.dumps(told, sort_keys=True), flush=True)
-        print(f"ready after a warm-up of {warmed.seconds:g} s; the record is {self._path}", flush=True)
+        _say(record.LINE + json.dumps(told, sort_keys=True))
+        _say(f"ready after a warm-up of {warmed.seconds:g} s; the record is {self._path}")
         self._told = told  # from here on `_stop` prints, so this thread may not
         self._server.open_gate()
 
@@ -151,17 +152,17 @@ class _Running:
         self._was_stopped = True
         if self._told is not None:
             self._add_acceptance(self._told)
-        print("told to stop; what vLLM says of its end is left out", flush=True)
+            _say("told to stop; what vLLM says of its end is left out")
         self._process.terminate()
 
     def _add_acceptance(self, told: dict[str, Any]) -> None:
         try:
-            counted = acceptance(replace(self._server, timeout_s=_ONE_ANSWER_S).metrics())
+            counted = acceptance(replace(self._server, timeout_s=_LAST_ANSWER_S).metrics())
         except NotAnswered as fault:
-            print(f"the acceptance is not in the record: {fault}", flush=True)
+            _say(f"the acceptance is not in the record: {fault}")
             return
         whole = {**told, "acceptance": counted}
-        print(record.LINE + json.dumps(whole, sort_keys=True), flush=True)  # a job keeps the log, not our files
+        _say(record.LINE + json.dumps(whole, sort_keys=True))  # a job keeps the log, not our files
         record.write(whole, self._path)
 
     def _end(self) -> None:
@@ -179,6 +180,11 @@ class _Running:
         for line in log:
             if self._was_stopped:
                 continue
-            sys.stdout.write(line)
-            sys.stdout.flush()
+            _say(line.rstrip("\n"))
             self._resolved.see(line)
+
+
+def _say(line: str) -> None:
+    """Write a line in one piece: vLLM's log is written beside it, by a thread of its own."""
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()

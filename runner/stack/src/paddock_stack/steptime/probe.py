@@ -50,20 +50,20 @@ class Probe:
 
     def timed(self, kind: str, call: Callable[..., Returned]) -> Callable[..., Returned]:
         """Return `call` with its spans taken in as `kind`."""
-        here = self._kinds.setdefault(kind, _Kind(Allowance(self._now_s())))
+        here = self._kinds.setdefault(kind, _Kind(Allowance()))
 
         @wraps(call)
         def measured(*arguments: Any, **named: Any) -> Returned:
             here.calls += 1
+            is_timed, asked_s = here.allowance.has_left(), self._now_s()
+            start = self._clock.mark() if is_timed else None
             began_s = self._now_s()
-            if not here.allowance.has_left(began_s):
-                return call(*arguments, **named)
-            start = self._clock.mark()
-            here.allowance.pay(self._now_s() - began_s)
             result = call(*arguments, **named)
             ended_s = self._now_s()
-            self._take_in(here, start, self._clock.mark())
-            here.allowance.pay(self._now_s() - ended_s)
+            if is_timed:
+                self._take_in(here, start, self._clock.mark())
+            paid_s = began_s - asked_s + self._now_s() - ended_s if is_timed else 0.0
+            here.allowance.settle(took_s=ended_s - began_s, paid_s=paid_s)
             return result
 
         return measured
