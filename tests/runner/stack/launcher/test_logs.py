@@ -5,15 +5,18 @@ from __future__ import annotations
 from paddock_stack.launcher.acceptance import acceptance
 from paddock_stack.launcher.logs import Resolved, read
 
+# As vLLM 0.23.0 wrote it on an H200 for int4-fast with six drafts, on 2026-11-30; long lines cut.
 GPU = """\
-(EngineCore pid=3) INFO 06-18 11:01:31 [core.py:113] Initializing a V1 LLM engine (v0.23.0) with config: model='m'
-'cudagraph_mode': <CUDAGraphMode.FULL_AND_PIECEWISE: (2, 1)>, 'cudagraph_capture_sizes': [1, 2, 4, 8, 16], 'x': 1
-(EngineCore pid=3) INFO 06-18 11:01:51 [vllm.py:999] Asynchronous scheduling is enabled.
-(EngineCore pid=3) INFO 06-18 11:01:51 [wNa16.py:112] Using MarlinLinearKernel for CompressedTensorsWNA16
-(EngineCore pid=3) INFO 06-18 11:01:51 [cuda.py:318] Using AttentionBackendEnum.TRITON_ATTN backend.
-(EngineCore pid=3) INFO 06-18 11:01:51 [cuda.py:318] Using AttentionBackendEnum.TRITON_ATTN backend.
-INFO 06-18 11:01:52 [x.py:1] Using cache directory: /c/torch_compile_cache/0123456789/rank_0_0/backbone
-(EngineCore pid=3) INFO 06-18 11:01:52 [speculator.py:110] Capturing model for speculator...
+INFO 11-30 01:58:18 [vllm.py:999] Asynchronous scheduling is enabled.
+INFO 11-30 01:58:18 [core.py:113] Initializing a V1 LLM engine (v0.23.0) with config: model='m', \
+'cudagraph_mode': <CUDAGraphMode.FULL_AND_PIECEWISE: (2, 1)>, 'cudagraph_num_of_warmups': 1, \
+'cudagraph_capture_sizes': [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14], 'cudagraph_copy_inputs': False
+INFO 11-30 01:58:20 [compressed_tensors_wNa16.py:112] Using SkinnyLinearKernel for CompressedTensorsWNA16
+INFO 11-30 01:58:20 [cuda.py:318] Using AttentionBackendEnum.CUSTOM backend.
+INFO 11-30 01:58:20 [cuda.py:318] Using AttentionBackendEnum.CUSTOM backend.
+INFO 11-30 01:58:41 [backends.py:1089] Using cache directory: /tmp/vcache/torch_compile_cache/6ac6144e25/rank_0_0/backbone
+INFO 11-30 01:59:22 [decorators.py:708] saved AOT compiled function to \
+/tmp/vcache/torch_compile_cache/torch_aot_compile/9160a1815d08f7ef/rank_0_0/model
 """
 
 
@@ -21,14 +24,19 @@ def test_log_of_a_gpu_tells_backends_graphs_and_scheduling() -> None:
     told = read(GPU.splitlines())
     assert told == Resolved(
         vllm="0.23.0",
-        attention_backends=["TRITON_ATTN"],
-        linear_kernels=["MarlinLinearKernel"],
+        attention_backends=["CUSTOM"],
+        linear_kernels=["SkinnyLinearKernel"],
         async_scheduling=True,
-        capture_sizes=[1, 2, 4, 8, 16],
+        capture_sizes=list(range(1, 15)),
         cudagraph_mode="FULL_AND_PIECEWISE",
-        compile_cache_keys=["0123456789"],
-        draft_graph_captured=True,
+        compile_cache_keys=["6ac6144e25", "9160a1815d08f7ef"],
+        draft_graph_captured=None,  # the first runner has none, and says nothing of it
     )
+
+
+def test_log_of_the_second_runner_tells_of_the_one_draft_graph() -> None:
+    told = read(["(EngineCore pid=3) INFO 06-18 11:01:52 [speculator.py:110] Capturing model for speculator..."])
+    assert told.draft_graph_captured is True
 
 
 def test_log_of_a_cpu_tells_its_backend() -> None:

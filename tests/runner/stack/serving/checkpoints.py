@@ -39,35 +39,45 @@ def text(folder: str, **overrides: Any) -> None:
     _tokenizer().save_pretrained(folder)
 
 
-def multimodal(folder: str) -> None:
+def multimodal(folder: str, **overrides: Any) -> None:
     """Write a target with image and audio towers, its tokenizer and its processor into `folder`."""
     torch.manual_seed(0)
-    model = Gemma4ForConditionalGeneration(_multimodal_config())
+    model = Gemma4ForConditionalGeneration(_multimodal_config(**overrides))
     decoder = model.get_decoder()
     _wander(getattr(decoder, "language_model", decoder))
     model.save_pretrained(folder)
     _write_processor(folder)
 
 
-def drafter(folder: str, target: str) -> None:
-    """Write a drafter for the target in the folder `target` that always guesses the same token again."""
+def drafter(folder: str, target: str, *, centroids: int = 0, **overrides: Any) -> None:
+    """Write a drafter for the target in the folder `target` that always guesses the same token again.
+
+    With `centroids` it looks for that token among half of as many groups, each led by the mean of its tokens.
+    """
     torch.manual_seed(1)
-    width = HIDDEN // 2
-    config = _text_config(
-        hidden_size=width,
-        intermediate_size=64,
-        num_hidden_layers=3,
-        layer_types=KINDS,
-        num_kv_shared_layers=3,
-        hidden_size_per_layer_input=0,
-        vocab_size_per_layer_input=0,
-    )
-    model = Gemma4AssistantForCausalLM(Gemma4AssistantConfig(text_config=config, backbone_hidden_size=HIDDEN))
     embedding = Gemma4ForCausalLM.from_pretrained(target).get_input_embeddings().weight
+    hidden, width = embedding.shape[1], embedding.shape[1] // 2
+    alone = {
+        "hidden_size": width,
+        "intermediate_size": 64,
+        "num_hidden_layers": 3,
+        "layer_types": KINDS,
+        "num_kv_shared_layers": 3,
+        "hidden_size_per_layer_input": 0,
+        "vocab_size_per_layer_input": 0,
+    }
+    groups = {"use_ordered_embeddings": True, "num_centroids": centroids, "centroid_intermediate_top_k": centroids // 2}
+    config = Gemma4AssistantConfig(
+        text_config=_text_config(**overrides | alone), backbone_hidden_size=hidden, **(groups if centroids else {})
+    )
+    model = Gemma4AssistantForCausalLM(config)
     with torch.no_grad():
-        projection = torch.randn(HIDDEN, width) / width**0.5
+        projection = torch.randn(hidden, width) / width**0.5
         model.model.embed_tokens.weight.copy_(embedding @ projection)
-        model.pre_projection.weight.copy_(torch.cat([projection.T, torch.zeros(width, HIDDEN)], dim=1))
+        model.pre_projection.weight.copy_(torch.cat([projection.T, torch.zeros(width, hidden)], dim=1))
+        if centroids:
+            model.masked_embedding.token_ordering.copy_(torch.arange(len(embedding)))
+            model.masked_embedding.centroids.weight.copy_((embedding @ projection).view(centroids, -1, width).mean(1))
         for layer in model.model.layers:
             layer.post_attention_layernorm.weight.fill_(0.01)
             layer.post_feedforward_layernorm.weight.fill_(0.01)
@@ -102,7 +112,7 @@ def _shape() -> dict[str, Any]:
     }
 
 
-def _multimodal_config() -> Gemma4Config:
+def _multimodal_config(**overrides: Any) -> Gemma4Config:
     vision = Gemma4VisionConfig(
         hidden_size=32,
         intermediate_size=64,
@@ -121,7 +131,7 @@ def _multimodal_config() -> Gemma4Config:
         subsampling_conv_channels=[128, 32],
     )
     return Gemma4Config(
-        text_config=_text_config().to_dict(),
+        text_config=_text_config(**overrides).to_dict(),
         vision_config=vision.to_dict(),
         audio_config=audio.to_dict(),
         boi_token_id=NAMES["<|image>"],
