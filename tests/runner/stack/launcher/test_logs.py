@@ -14,9 +14,9 @@ INFO 11-30 01:58:18 [core.py:113] Initializing a V1 LLM engine (v0.23.0) with co
 INFO 11-30 01:58:20 [compressed_tensors_wNa16.py:112] Using SkinnyLinearKernel for CompressedTensorsWNA16
 INFO 11-30 01:58:20 [cuda.py:318] Using AttentionBackendEnum.CUSTOM backend.
 INFO 11-30 01:58:20 [cuda.py:318] Using AttentionBackendEnum.CUSTOM backend.
-INFO 11-30 01:58:41 [backends.py:1089] Using cache directory: /tmp/vcache/torch_compile_cache/6ac6144e25/rank_0_0/backbone
+INFO 11-30 01:58:41 [backends.py:1089] Using cache directory: /v/torch_compile_cache/6ac6144e25/rank_0_0/backbone
 INFO 11-30 01:59:22 [decorators.py:708] saved AOT compiled function to \
-/tmp/vcache/torch_compile_cache/torch_aot_compile/9160a1815d08f7ef/rank_0_0/model
+/v/torch_compile_cache/torch_aot_compile/9160a1815d08f7ef/rank_0_0/model
 """
 
 
