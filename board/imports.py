@@ -18,6 +18,7 @@ from agents.names import check_agent_id
 from agents.registrations import FOLDER as AGENTS
 from agents.sources import MAX_BYTES, RecordTooLarge
 from board import reindex, verification_status
+from board.changes import take_turn
 from board.moderation import State
 from board.promotion import CONTENT_TYPE, stored_form
 from board.records import IMPORTED, MESSAGES, RESULTS, RecordName, parse_name
@@ -73,6 +74,7 @@ def import_board(site: Site, session: Session, source: Path, *, label: str) -> I
         raise NotABoard(
             f"{source} has no {MESSAGES}/, {RESULTS}/ or {AGENTS}/.", hint="Name a copy of a central bucket."
         )
+    take_turn(session)  # before the bucket's locks, as whoever posts does: else two writers deadlock
     report = Imported()
     visit = _Visit(site, session, source, label, _states(source, report))
     for path in _files(source):

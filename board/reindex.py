@@ -78,6 +78,7 @@ class Report:
 
 def rebuild(site: Site, session: Session) -> Report:
     """Replace the rows of `TABLES` by what the files say, and write the map of states anew if it lags behind."""
+    take_turn(session)  # a server may be at work beside us
     report = _rebuild_rows(site, session)
     if _stale_map(site, session):
         verification_status.write(site, session)
@@ -89,6 +90,7 @@ def check(site: Site, session: Session) -> list[str]:
 
     The rebuild it compares with runs in a savepoint that is rolled back, so `session` must be one that may write.
     """
+    take_turn(session)  # what is posted meanwhile would be among the files and not among the rows
     session.flush()
     stale, live = _stale_map(site, session), _snapshot(session)
     savepoint = session.begin_nested()
@@ -102,7 +104,6 @@ def check(site: Site, session: Session) -> list[str]:
 
 
 def _rebuild_rows(site: Site, session: Session) -> Report:
-    take_turn(session)  # a server may be at work beside us
     for table in TABLES:
         session.exec(delete(table))
     search_index.clear(session)

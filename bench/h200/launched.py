@@ -94,6 +94,7 @@ class Server:
         self.name, self.port = name, FIRST_PORT + number
         self._ready_s: float | None = None
         self._answers: list[list[list[int]]] = []
+        self._fault = ""
         self._began = time.monotonic()
         profile, _, said = name.partition(":")
         weights = "w4a16" if profile in QUANTISED and machine == "h200" else "plain"
@@ -110,7 +111,12 @@ class Server:
         self._record = cache / "serving-record.json"
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                [sys.executable, *words], cwd=folder, env=_environment(self.port, cache), stdout=log, stderr=log
+                [sys.executable, *words],
+                cwd=folder,
+                env=_environment(self.port, cache),
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
             )
 
     def wait_ready(self, ends: float) -> None:
@@ -124,9 +130,13 @@ class Server:
                 time.sleep(0.5)
 
     def ask(self) -> None:
-        """Answer the same prompts twice."""
-        if self._ready_s is not None:
+        """Answer the same prompts twice, unless it fails to."""
+        if self._ready_s is None:
+            return
+        try:
             self._answers = [[self._answer(seed) for seed in range(8)] for _ in range(2)]
+        except (OSError, ValueError, KeyError) as fault:
+            self._fault = str(fault)
 
     def stop(self) -> None:
         """Ask it to end as a runner does, and wait."""
@@ -134,13 +144,13 @@ class Server:
         try:
             self._process.wait(60)
         except subprocess.TimeoutExpired:
-            self._process.kill()
+            os.killpg(self._process.pid, signal.SIGKILL)
 
     def told(self) -> dict[str, Any]:
-        """Return what was seen; the log's end where it never got ready."""
+        """Return what was seen; the log's end where it never answered."""
         seen = {"name": self.name, "ready_s": self._ready_s, "status": self._process.wait()}
-        if self._ready_s is None:
-            return {**seen, "log": self._log.read_text(errors="replace")[-3000:]}
+        if not self._answers:
+            return {**seen, "fault": self._fault, "log": self._log.read_text(errors="replace")[-3000:]}
         once, again = self._answers
         record = json.loads(self._record.read_text())
         kept = ("resolved", "attention_kernel", "acceptance", "warm_up", "bake")

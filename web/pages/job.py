@@ -180,7 +180,7 @@ def _look(row: JobRow, at: int, reached: int) -> str:
 def _note(row: JobRow, stage: str, at: int, reached: int, now: datetime) -> str:
     if stage == "queued":
         return moments.span((row.started_at or row.finished_at or now) - row.created_at)
-    if took := [row.times[part] for part in _PARTS.get(stage, ()) if part in row.times]:
+    if at <= reached and (took := [row.times[part] for part in _PARTS.get(stage, ()) if part in row.times]):
         return moments.span(sum(took))
     if stage == "completed" and row.finished_at is not None:
         return f"after {moments.span(row.finished_at - (row.started_at or row.created_at))}"

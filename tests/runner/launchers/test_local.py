@@ -118,7 +118,7 @@ def test_last_words_of_a_server_that_is_stopped_are_in_its_log(
 def test_a_server_that_does_not_end_when_told_is_killed(
     launcher: LocalLauncher, make: Make, launched: Launch, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("runner.launchers.layout.FAREWELL_S", 0.1)
+    monkeypatch.setattr("runner.launchers.layout.FAREWELL_S", 1.0)
     running = launched(launcher, _told_to_end(make("honest"), "return"))
     running.wait_ready(20, _go)
     running.stop()

@@ -18,6 +18,7 @@ from agents import accounts, minting, quotas, tokens
 from agents.roles import Role
 from agents.tokens import Caller
 from board import messages, read_marks, reindex, search_index
+from board.imports import import_board
 from board.rows import PostRow
 from runner import jobs, queue, staged
 from runner.jobs import Order
@@ -221,6 +222,43 @@ def test_a_post_meets_a_rebuild_of_the_index_and_is_in_it_once(bob: Bob, monkeyp
         assert posted[0].result().status_code == 201
     with writing(site.engine) as session:
         assert reindex.check(site, session) == []
+
+
+def test_a_check_of_the_index_waits_for_a_post_under_way(bob: Bob) -> None:
+    """It would be among the files that are read anew and not among the rows that were read before."""
+    site = bob.api.site
+
+    def check() -> list[str]:
+        with writing(site.engine) as session:
+            return reindex.check(site, session)
+
+    def post(session: Session) -> object:
+        return messages.post_raw(site, session, bob.caller, "bee", "meanwhile", messages.Wish())
+
+    with bob.overtaken(post, check) as later:
+        assert later.result() == []
+
+
+def test_an_import_and_a_post_at_once_both_get_through(
+    bob: Bob, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site, rebuild = bob.api.site, reindex.rebuild
+    source = tmp_path / "theirs"
+    (source / "message_board").mkdir(parents=True)
+    (source / "message_board/20200101-000000-000_zed.md").write_text("---\nagent: zed\n---\nhi\n")
+    post = partial(bob.call, "POST", "/v1/messages", {"agent_id": "bee", "body": "meanwhile"})
+    posted: list[Future[Response]] = []
+
+    def let_in(site: Site, session: Session) -> object:
+        posted.append(pool.submit(post))
+        eventually(lambda: posted[0].done() or bob.is_somebody_waiting(), what="the post's waiting")
+        return rebuild(site, session)
+
+    with ThreadPoolExecutor(1) as pool:
+        with monkeypatch.context() as patched, writing(site.engine) as session:
+            patched.setattr(reindex, "rebuild", let_in)
+            assert import_board(site, session, source, label="theirs").taken
+        assert posted[0].result().status_code == 201
 
 
 @pytest.mark.parametrize(("key", "status"), [("k", 202), ("other", 409)])

@@ -72,7 +72,7 @@ class FakeEvent:
 
 def test_device_spans_are_read_when_the_device_is_past_them(tmp_path: Path) -> None:
     cuda = FakeCuda()
-    probe = Probe(tmp_path / "out.json", CudaClock(cuda))
+    probe = Probe(tmp_path / "out.json", CudaClock(cuda), now_s=lambda: 0.0)
 
     def step(cost_ms: float) -> float:
         cuda.queued_ms += cost_ms
@@ -98,7 +98,7 @@ def test_device_spans_are_read_when_the_device_is_past_them(tmp_path: Path) -> N
 
 def test_events_of_a_span_that_is_told_serve_again(tmp_path: Path) -> None:
     cuda = FakeCuda()
-    probe = Probe(tmp_path / "out.json", CudaClock(cuda))
+    probe = Probe(tmp_path / "out.json", CudaClock(cuda), now_s=lambda: 0.0)
 
     def step() -> None:
         cuda.queued_ms += 2.0

@@ -176,9 +176,9 @@ class _Running:
         self._log.join(_ONE_ANSWER_S)
 
     def _hand_on(self, log: IO[str]) -> None:
-        """Hand vLLM's log on until it is told to stop: a clean end of vLLM reads like a crash (EngineDeadError)."""
+        """Hand vLLM's log on; not that of a clean end, which reads like a crash (EngineDeadError)."""
         for line in log:
-            if self._was_stopped:
+            if self._was_stopped and self._told is not None:
                 continue
             _say(line.rstrip("\n"))
             self._resolved.see(line)

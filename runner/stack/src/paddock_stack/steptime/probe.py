@@ -46,7 +46,7 @@ class Probe:
         self._path, self._clock, self._now_s = path, clock, now_s
         self._kinds: dict[str, _Kind] = {}
         self._open: deque[tuple[_Kind, Any, Any]] = deque(maxlen=MOST_OPEN)
-        self._written_at_s = now_s()
+        self._written_at_s: float | None = None
 
     def timed(self, kind: str, call: Callable[..., Returned]) -> Callable[..., Returned]:
         """Return `call` with its spans taken in as `kind`."""
@@ -79,6 +79,7 @@ class Probe:
         told = self.told()
         if not told["steps"]:
             return
+        self._written_at_s = self._now_s()
         beside = self._path.with_name(f".{self._path.name}.{os.getpid()}")
         beside.write_text(json.dumps(told) + "\n", encoding="utf-8")
         beside.replace(self._path)
@@ -89,9 +90,8 @@ class Probe:
         self._open.append((kind, start, end))
         if len(self._open) >= SETTLE_AT:
             self._settle()
-        if self._now_s() - self._written_at_s > WRITE_EVERY_S:
-            self._written_at_s = self._now_s()
-            self.write()
+            if self._written_at_s is None or self._now_s() - self._written_at_s > WRITE_EVERY_S:
+                self.write()
 
     def _settle(self) -> None:
         while self._open:
