@@ -21,6 +21,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -127,7 +128,7 @@ class Server:
                     self._ready_s = round(time.monotonic() - self._began, 1)
                     return
             except OSError:
-                time.sleep(0.5)
+                self._wait(0.5)
 
     def ask(self) -> None:
         """Answer the same prompts twice, unless it fails to."""
@@ -141,9 +142,8 @@ class Server:
     def stop(self) -> None:
         """Ask it to end as a runner does, and wait."""
         self._process.send_signal(signal.SIGTERM)
-        try:
-            self._process.wait(60)
-        except subprocess.TimeoutExpired:
+        self._wait(60)
+        if self._process.poll() is None:
             os.killpg(self._process.pid, signal.SIGKILL)
 
     def told(self) -> dict[str, Any]:
@@ -156,6 +156,10 @@ class Server:
         kept = ("resolved", "attention_kernel", "acceptance", "warm_up", "bake")
         digests = [hashlib.sha256(str(ids).encode()).hexdigest()[:8] for ids in once]
         return {**seen, "same": once == again, "answers": digests, **{key: record[key] for key in kept}}
+
+    def _wait(self, seconds: float) -> None:
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(seconds)
 
     def _answer(self, seed: int) -> list[int]:
         draw = random.Random(seed)

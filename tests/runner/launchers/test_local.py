@@ -1,13 +1,10 @@
 """The launcher's contract, on this machine with a sandbox and without one."""
 
 import json
-import os
-import signal
 import socket
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,64 +12,16 @@ import pytest
 
 from runner.launchers import cgroups
 from runner.launchers.cgroups import Caps
-from runner.launchers.contract import JobsDisabled, LaunchSpec, Running, SubmissionFailed
+from runner.launchers.contract import JobsDisabled, LaunchSpec, SubmissionFailed
 from runner.launchers.lingering import processes_of
 from runner.launchers.local import LocalLauncher
 from runner.launchers.means import Means
 from runner.launchers.ready import is_ready
 from runner.launchers.sandboxed import Exposed
 from runner.launchers.served import SandboxBroke
-from runner.manifests import parse_manifest
 from storage.settings import Settings
-from tests.conftest import eventually
 from tests.runner.conftest import left_behind
-
-Make = Callable[[str], LaunchSpec]
-
-
-@pytest.fixture(params=["sandboxed", "bare"])
-def launcher(request: pytest.FixtureRequest, settings: Settings) -> LocalLauncher:
-    if request.param == "bare":
-        return LocalLauncher(settings, Means(bwrap=None, setpriv=None, is_root=False))
-    request.getfixturevalue("sandboxing")
-    return LocalLauncher(settings)
-
-
-@pytest.fixture
-def confined(sandboxing: None, settings: Settings) -> LocalLauncher:
-    return LocalLauncher(settings)
-
-
-@pytest.fixture
-def make(tmp_path: Path, submission: Callable[[str], Path]) -> Make:
-    def build(name: str) -> LaunchSpec:
-        folder = submission(name)
-        workspace = tmp_path / "work" / name
-        workspace.mkdir(parents=True)
-        manifest = parse_manifest((folder / "manifest.json").read_bytes())
-        return LaunchSpec(run_id=name, user="ada", manifest=manifest, submission=folder, workspace=workspace)
-
-    return build
-
-
-@pytest.fixture
-def launched(make: Make) -> Iterator[Callable[[LocalLauncher, LaunchSpec], Running]]:
-    started: list[Running] = []
-
-    def launch(launcher: LocalLauncher, spec: LaunchSpec) -> Running:
-        started.append(launcher.launch(spec))
-        return started[-1]
-
-    yield launch
-    for running in started:
-        running.stop()
-
-
-Launch = Callable[[LocalLauncher, LaunchSpec], Running]
-
-
-def _go() -> None:
-    return
+from tests.runner.launchers.conftest import Launch, Make, go
 
 
 def test_an_honest_server_gets_ready_and_nothing_of_it_is_left_after_stop(
@@ -80,7 +29,7 @@ def test_an_honest_server_gets_ready_and_nothing_of_it_is_left_after_stop(
 ) -> None:
     spec = make("honest")
     running = launched(launcher, spec)
-    assert running.wait_ready(20, _go) < 20
+    assert running.wait_ready(20, go) < 20
     assert running.exit_code() is None
     assert is_ready(running.address, within_s=5)
     running.stop()
@@ -90,48 +39,12 @@ def test_an_honest_server_gets_ready_and_nothing_of_it_is_left_after_stop(
     assert not left_behind(settings)
 
 
-TOLD_TO_END = (
-    "import signal, sys, threading\n"
-    "def end(*_):\n"
-    "    print('drafted 7, accepted 5', flush=True)\n"
-    "    {then}\n"
-    "signal.signal(signal.SIGTERM, end)\n"
-    "import fake_server\nfake_server.serve()\n"
-)
-
-
-def _told_to_end(spec: LaunchSpec, then: str) -> LaunchSpec:
-    (spec.submission / "serve.py").write_text(TOLD_TO_END.format(then=then))
-    return spec
-
-
-def test_last_words_of_a_server_that_is_stopped_are_in_its_log(
-    launcher: LocalLauncher, make: Make, launched: Launch, settings: Settings
-) -> None:
-    running = launched(launcher, _told_to_end(make("honest"), "sys.exit(0)"))
-    running.wait_ready(20, _go)
-    running.stop()
-    assert running.log().endswith("-- the run is over: the server is told to end --\ndrafted 7, accepted 5\n")
-    assert not left_behind(settings)
-
-
-def test_a_server_that_does_not_end_when_told_is_killed(
-    launcher: LocalLauncher, make: Make, launched: Launch, settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("runner.launchers.layout.FAREWELL_S", 1.0)
-    running = launched(launcher, _told_to_end(make("honest"), "return"))
-    running.wait_ready(20, _go)
-    running.stop()
-    assert "drafted 7" in running.log()
-    assert not left_behind(settings)
-
-
 def test_a_server_that_never_answers_is_named_not_ready(
     launcher: LocalLauncher, make: Make, launched: Launch, settings: Settings
 ) -> None:
     running = launched(launcher, make("never_ready"))
     with pytest.raises(SubmissionFailed) as failed:
-        running.wait_ready(1.5, _go)
+        running.wait_ready(1.5, go)
     assert failed.value.code == "server_not_ready"
     assert "loading weights for ever" in failed.value.message
     running.stop()
@@ -143,7 +56,7 @@ def test_a_server_that_dies_is_named_with_its_exit_code_and_last_words(
 ) -> None:
     running = launched(launcher, make("dies_at_start"))
     with pytest.raises(SubmissionFailed) as failed:
-        running.wait_ready(20, _go)
+        running.wait_ready(20, go)
     assert failed.value.code == "server_exited"
     assert "code 7" in failed.value.message
     assert "CUDA out of memory" in failed.value.message
@@ -154,7 +67,7 @@ def test_a_command_that_is_not_there_is_named(launcher: LocalLauncher, make: Mak
     spec = make("honest")
     spec = replace(spec, manifest=spec.manifest.model_copy(update={"serve": ["no-such-program"]}))
     with pytest.raises(SubmissionFailed, match="cannot start 'no-such-program'"):
-        launched(launcher, spec).wait_ready(20, _go)
+        launched(launcher, spec).wait_ready(20, go)
 
 
 def test_waiting_ends_when_the_job_is_to_stop(launcher: LocalLauncher, make: Make, launched: Launch) -> None:
@@ -175,7 +88,7 @@ def test_a_server_cannot_fill_the_disk_with_its_log(
     (spec.submission / "serve.py").write_text("import sys\nfor n in range(400000): print('line', n)\nsys.exit(3)\n")
     running = launched(launcher, spec)
     with pytest.raises(SubmissionFailed, match="line 399999"):
-        running.wait_ready(60, _go)
+        running.wait_ready(60, go)
     assert len(running.log()) <= settings.log_tail + 100
     assert "bytes omitted]" in running.log()
     assert running.log().startswith("line 0\n")
@@ -201,16 +114,16 @@ def test_dependencies_are_installed_in_a_stage_of_their_own(
     (spec.submission / "serve.py").write_text(
         "import tinydep\nprint(tinydep.WORD, tinydep.__file__)\nimport fake_server\nfake_server.serve()\n"
     )
-    assert "tinydep" in launcher.prepare(spec, _go)
+    assert "tinydep" in launcher.prepare(spec, go)
     running = launched(launcher, spec)
-    running.wait_ready(20, _go)
+    running.wait_ready(20, go)
     assert "from a layer" in running.log()
 
 
 def test_a_dependency_that_cannot_be_had_is_named(launcher: LocalLauncher, make: Make) -> None:
     spec = _needing(make("honest"), "./absent-1.0-py3-none-any.whl")
     with pytest.raises(SubmissionFailed) as failed:
-        launcher.prepare(spec, _go)
+        launcher.prepare(spec, go)
     assert failed.value.code == "install_failed"
     assert "absent" in failed.value.message
 
@@ -245,7 +158,7 @@ def test_an_installing_package_sees_no_data_and_no_secret(
         '[project]\nname = "hostile"\nversion = "1"\n'
     )
     with pytest.raises(SubmissionFailed) as failed:
-        confined.prepare(spec, _go)
+        confined.prepare(spec, go)
     assert failed.value.code == "install_failed"
     assert f"uid {settings.sandbox_uid} " in failed.value.message
     assert "SEEN" not in failed.value.message
@@ -273,7 +186,7 @@ def test_a_served_submission_sees_nothing_of_this_machine(
             "OUTSIDE_PID": str(bystander.pid),
         }
         running = launched(confined, replace(spec, manifest=spec.manifest.model_copy(update={"env": env})))
-        running.wait_ready(30, _go)
+        running.wait_ready(30, go)
     log = running.log()
     assert bystander.poll() is None
     bystander.kill()
@@ -287,110 +200,6 @@ def test_a_served_submission_sees_nothing_of_this_machine(
     assert "secret" not in "".join(line for line in log.splitlines() if line.startswith("LISTED"))
 
 
-def test_daemons_end_with_the_run(confined: LocalLauncher, make: Make, launched: Launch, settings: Settings) -> None:
-    spec = make("honest")
-    (spec.submission / "serve.py").write_text(
-        "import os, threading\n"
-        "for _ in range(20):\n"
-        "    if os.fork() == 0:\n"
-        "        os.setsid()\n"
-        "        threading.Event().wait()\n"
-        "import fake_server\nfake_server.serve()\n"
-    )
-    running = launched(confined, spec)
-    running.wait_ready(20, _go)
-    assert len(processes_of(settings.sandbox_uid)) >= 21
-    running.stop()
-    assert processes_of(settings.sandbox_uid) == []
-
-
-STRAYS = (
-    "import os, sys, threading\n"
-    "if os.fork() == 0:\n"
-    "    os.setsid()\n"
-    "    if os.fork() == 0:\n"
-    "        os.setsid()\n"
-    "        threading.Event().wait()\n"
-    "    os._exit(0)\n"
-)
-
-
-@pytest.mark.parametrize("end", ["import fake_server\nfake_server.serve()\n", "sys.exit(7)\n"])
-def test_what_left_its_session_and_lost_its_parent_ends_with_the_run(
-    end: str, launcher: LocalLauncher, make: Make, launched: Launch, settings: Settings
-) -> None:
-    spec = make("honest")
-    (spec.submission / "serve.py").write_text(STRAYS + end)
-    running = launched(launcher, spec)
-    eventually(lambda: running.exit_code() is not None or is_ready(running.address, within_s=1), what="a first sign")
-    running.stop()
-    assert not left_behind(settings)
-
-
-def test_children_of_a_server_that_died_end_with_the_run(
-    launcher: LocalLauncher, make: Make, launched: Launch, settings: Settings
-) -> None:
-    spec = make("honest")
-    (spec.submission / "serve.py").write_text(
-        "import os, sys, threading\nif os.fork() == 0: threading.Event().wait()\nsys.exit(7)\n"
-    )
-    running = launched(launcher, spec)
-    with pytest.raises(SubmissionFailed, match="code 7"):
-        running.wait_ready(20, _go)
-    running.stop()
-    assert not left_behind(settings)
-
-
-OWNER = """
-import sys
-from pathlib import Path
-from runner.launchers import layout
-from runner.launchers.contract import LaunchSpec
-from runner.launchers.local import LocalLauncher
-from runner.launchers.means import Means, find_means
-from runner.manifests import parse_manifest
-from storage.settings import Settings
-folder, work, data = map(Path, sys.argv[1:4])
-layout.FAREWELL_S = 600.0
-settings = Settings(data=data, server_env=Path(sys.prefix), trusted_submitters="ada", sandbox_uid=int(sys.argv[5]))
-means = find_means() if sys.argv[4] == "sandboxed" else Means(None, None, False)
-manifest = parse_manifest((folder / "manifest.json").read_bytes())
-launcher = LocalLauncher(settings, means)
-running = launcher.launch(LaunchSpec(run_id="r", user="ada", manifest=manifest, submission=folder, workspace=work))
-running.wait_ready(20, lambda: None)
-print("ready", flush=True)
-import threading
-threading.Event().wait()
-"""
-
-
-@pytest.mark.parametrize("way", ["sandboxed", "bare"])
-def test_killing_the_worker_ends_every_process_of_the_run(
-    way: str, make: Make, settings: Settings, request: pytest.FixtureRequest
-) -> None:
-    if way == "sandboxed":
-        request.getfixturevalue("sandboxing")
-    spec = _told_to_end(make("honest"), "return")  # nobody waits for its last words
-    command = [
-        sys.executable,
-        "-c",
-        OWNER,
-        str(spec.submission),
-        str(spec.workspace),
-        str(settings.data),
-        way,
-        str(settings.sandbox_uid),
-    ]
-    owner = subprocess.Popen(command, stdout=subprocess.PIPE, cwd=Path(__file__).parents[3])
-    assert owner.stdout is not None
-    with owner.stdout:
-        assert owner.stdout.readline() == b"ready\n"
-        assert left_behind(settings)
-        os.kill(owner.pid, signal.SIGKILL)
-        owner.wait()
-    eventually(lambda: not left_behind(settings), within_s=10, what="the end of the server")
-
-
 def test_without_a_sandbox_only_named_users_are_served(settings: Settings, make: Make) -> None:
     launcher = LocalLauncher(settings, Means(bwrap=None, setpriv="/usr/bin/setpriv", is_root=False))
     assert launcher.refusal("ada") is None
@@ -401,7 +210,7 @@ def test_without_a_sandbox_only_named_users_are_served(settings: Settings, make:
     with pytest.raises(JobsDisabled, match="not root"):
         launcher.launch(spec)
     with pytest.raises(JobsDisabled):
-        launcher.prepare(spec, _go)
+        launcher.prepare(spec, go)
     assert not left_behind(settings)
 
 
@@ -416,7 +225,7 @@ def test_two_runs_at_once_have_users_of_their_own(
     first, second = make("honest"), make("usage_lie")
     running = [launched(confined, spec) for spec in (first, second)]
     for one in running:
-        one.wait_ready(20, _go)
+        one.wait_ready(20, go)
     assert processes_of(settings.sandbox_uid)
     assert processes_of(settings.sandbox_uid + 1)
 
@@ -429,7 +238,7 @@ def test_a_sandbox_that_cannot_be_set_up_is_our_fault_and_no_failure_of_the_subm
     (broken / "pyvenv.cfg").write_text(f"home = {sys.base_prefix}/bin\n")
     running = launched(LocalLauncher(settings.model_copy(update={"server_env": broken})), make("honest"))
     with pytest.raises(SandboxBroke):
-        running.wait_ready(20, _go)
+        running.wait_ready(20, go)
 
 
 def test_a_data_folder_that_a_submission_could_read_is_never_exposed(
@@ -464,7 +273,7 @@ def test_a_hog_is_stopped_at_its_cap(
     (spec.submission / "serve.py").write_text(HOGS[controller] + "\nprint('unstopped', flush=True)\n")
     running = launched(LocalLauncher(settings), spec)
     with pytest.raises(SubmissionFailed) as failed:
-        running.wait_ready(30, _go)
+        running.wait_ready(30, go)
     assert failed.value.code == "server_exited"
     assert "unstopped" not in running.log()
     if controller == "memory":
