@@ -1,8 +1,6 @@
 """The unmodified client sends only what the store lacks, measured at the server in bytes of xorbs."""
 
 import os
-import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,7 +12,7 @@ from storage.settings import Settings
 from storage.site import open_site
 from tests.conftest import eventually
 from tests.storage.xet.builders import noise
-from tests.web.hub.test_hf_client import BUCKET, Client, Server, client
+from tests.web.hub.test_hf_client import BUCKET, Client, Server, client, running
 
 _ROOT = Path(__file__).resolve().parents[3]
 SIZE = 24_000_000
@@ -43,15 +41,8 @@ class Counted(Server):
 
 @pytest.fixture
 def server(settings: Settings, tmp_path: Path) -> Iterator[Counted]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    made = Counted(settings, port, tmp_path / "server.log")
-    open_site(settings).engine.dispose()
-    made.start()
-    yield made
-    made.stop(signal.SIGKILL)
-    assert "Traceback" not in made.log.read_text()
+    with running(Counted, settings, tmp_path) as made:
+        yield made
 
 
 @pytest.fixture

@@ -6,8 +6,10 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 from urllib.error import URLError
 from urllib.request import Request, urlopen
 
@@ -25,6 +27,7 @@ from tests.storage.xet.builders import noise
 HF = Path(sys.executable).with_name("hf")
 BUCKET = "hf://buckets/race/tiny-a1"
 _ROOT = Path(__file__).resolve().parents[3]
+AServer = TypeVar("AServer", bound="Server")
 
 
 @dataclass
@@ -101,12 +104,13 @@ class Client:
         return self.text("buckets", *arguments, ok=ok)
 
 
-@pytest.fixture
-def server(settings: Settings, tmp_path: Path) -> Iterator[Server]:
+@contextmanager
+def running(kind: type[AServer], settings: Settings, folder: Path) -> Iterator[AServer]:
+    """Serve a new site on a free port until the block ends; no fault may be in its log then."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    made = Server(settings, port, tmp_path / "server.log")
+    made = kind(settings, port, folder / "server.log")
     open_site(settings).engine.dispose()
     try:
         made.start()
@@ -114,6 +118,12 @@ def server(settings: Settings, tmp_path: Path) -> Iterator[Server]:
     finally:
         made.stop(signal.SIGKILL)
     assert "Traceback" not in made.log.read_text()
+
+
+@pytest.fixture
+def server(settings: Settings, tmp_path: Path) -> Iterator[Server]:
+    with running(Server, settings, tmp_path) as made:
+        yield made
 
 
 def client(server: Server, tmp_path: Path, name: str) -> Client:

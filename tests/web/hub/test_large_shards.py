@@ -1,8 +1,6 @@
 """A shard that is too much to verify at once is registered in parts: clients send it again by themselves."""
 
 import os
-import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,14 +11,13 @@ import pytest
 from storage.local import effort
 from storage.local.effort import PER_FILE, PER_SEARCH, PER_TABLE, PER_TERM
 from storage.settings import Settings
-from storage.site import open_site
 from storage.xet.hashes import Digest, to_text
 from storage.xet.shards import FileClaim, serialise
 from tests.conftest import eventually
 from tests.storage.xet.builders import claim, noise, xorb
 from tests.web.hub.conftest import Access, Hub, add
 from tests.web.hub.test_dedup_client import Counted
-from tests.web.hub.test_hf_client import BUCKET, client
+from tests.web.hub.test_hf_client import BUCKET, client, running
 
 _ROOT = Path(__file__).resolve().parents[3]
 FILES = {f"{at}.bin": noise(1_000_000, seed=at) for at in range(6)}
@@ -108,14 +105,8 @@ class Frugal(Counted):
 
 @pytest.fixture
 def server(settings: Settings, tmp_path: Path) -> Iterator[Frugal]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    made = Frugal(settings, port, tmp_path / "server.log")
-    open_site(settings).engine.dispose()
-    made.start()
-    yield made
-    made.stop(signal.SIGKILL)
+    with running(Frugal, settings, tmp_path) as made:
+        yield made
 
 
 def test_a_folder_that_is_too_much_at_once_is_uploaded_all_the_same(server: Frugal, tmp_path: Path) -> None:
