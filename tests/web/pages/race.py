@@ -215,6 +215,8 @@ def _jobs(race: Race) -> None:
         code="SERVER_EXITED",
         message="The server ended before it was ready.",
         fault="submission",
+        stage="serving",
+        times={"snapshot": 3.2, "install": 41.0, "stop": 7.3, "collect": 0.1},
     )
     race.job(
         3,

@@ -8,6 +8,7 @@ from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
 from board.rows import PostRow, ResultRow
+from runner.rows import JobRow
 from storage.database import reading, writing
 from storage.site import Site
 from tests.web.pages.conftest import make_app
@@ -15,6 +16,7 @@ from tests.web.pages.race import Race
 from tests.web.pages.reading import Page
 from web.pages.evidence import posted_facts
 from web.pages.frame import POLICY
+from web.pages.job import stages_of
 from web.pages.threads import SHOWN
 
 EMPTY = ("/", "/leaderboard", "/leaderboard?view=all", "/leaderboard?view=raw", "/agents", "/queue")
@@ -144,6 +146,11 @@ def test_a_verification_draw_shows_only_that_it_runs(client: TestClient, full: S
 def test_a_failed_run_names_its_failure(client: TestClient, full: Site) -> None:
     text = Page(client.get("/jobs/job_0002").text).text
     assert "SERVER_EXITED The server ended before it was ready." in text
+    with reading(full.engine) as session:
+        stages = stages_of(session.get_one(JobRow, "job_0002"), now=full.clock())
+    notes = {stage.name: stage.note for stage in stages}
+    assert notes["Preparing"] == "44 s"
+    assert notes["Measuring"] == ""  # its server's end took time, but nothing was measured
 
 
 def test_a_failed_run_of_a_private_submission_shows_only_that_it_failed(client: TestClient, site: Site) -> None:
