@@ -43,8 +43,8 @@ BAKED = {
 def configuration(name: str, folder: Path) -> tuple[dict[str, str], dict[str, Any]]:
     """Return the environment and engine of a name, which is one of two kinds:
 
-    SHAPE-LAYERS[-int4-gN][+marlin|+ours][+2d|+split][+det][+mtpK]      lever by lever
-    SHAPE:PROFILE[+mtpK]                                                a bundled profile, drafting only if it says so
+    SHAPE-LAYERS[-int4-gN][+marlin|+ours][+2d|+split][+norms][+det][+mtpK]   lever by lever
+    SHAPE:PROFILE[+mtpK]                             a bundled profile, drafting only if it says so
     """
     return _of_profile(name, folder) if ":" in name else _of_levers(name, folder)
 
@@ -74,6 +74,8 @@ def _of_levers(name: str, folder: Path) -> tuple[dict[str, str], dict[str, Any]]
         elif extra in ("2d", "split"):
             engine |= {"attention_backend": "CUSTOM"}
             environment["PADDOCK_ATTENTION"] = "2d" if extra == "2d" else "fixed_split"
+        elif extra == "norms":
+            environment["PADDOCK_PERSISTENT_NORMS"] = "1"
         elif extra == "det":
             engine["compilation_config"] = {"inductor_compile_config": REPEATABLE}
         elif extra.startswith("mtp"):

@@ -80,12 +80,23 @@ def write(folder: Path, shape: dict[str, Any], *, centroids: int) -> None:
 
     folder.mkdir(parents=True, exist_ok=True)
     checkpoints.multimodal(str(folder / "plain"), **shape)
+    _add_unread_norms(folder / "plain" / "model.safetensors")
     checkpoints.text(str(folder / "text"), **shape)
     checkpoints.drafter(str(folder / "drafter"), str(folder / "text"), centroids=centroids, **shape)
     if shape:
         cli.main(["bake", "quantize", str(folder / "plain"), str(folder / "w4a16"), "--group-size", "32"])
         (folder / "w4a16" / PROVENANCE).unlink()  # a published checkpoint doesn't say how it was made either
     (folder / "keepset.json").write_text(json.dumps(list(range(KEPT))))
+
+
+def _add_unread_norms(weights: Path) -> None:
+    """Give layers that read others' keys a norm of their own: published checkpoints do, and vLLM 0.23 looks for it."""
+    from safetensors.torch import load_file, save_file
+
+    tensors = load_file(weights)
+    queries = [name for name in tensors if name.endswith("self_attn.q_norm.weight")]
+    whole = {name.replace("q_norm", "k_norm"): tensors[name].clone() for name in queries} | tensors
+    save_file(whole, weights, metadata={"format": "pt"})
 
 
 class Server:

@@ -61,7 +61,7 @@ def without_layers(weights: Arrays, prefix: str = "model.") -> Arrays:
         if found is None:
             made[name] = dtype, values
         elif int(found[1]) in KEPT:
-            unread = found[2].startswith(("self_attn.k_", "self_attn.v_")) and int(found[1]) >= first_sharer
+            unread = found[2].startswith(("self_attn.k_proj", "self_attn.v_proj")) and int(found[1]) >= first_sharer
             made |= {} if unread else {f"{prefix}layers.{KEPT.index(int(found[1]))}.{found[2]}": (dtype, values)}
     table, projection = f"{prefix}embed_tokens_per_layer.weight", f"{prefix}per_layer_model_projection.weight"
     cut = made[table][1].reshape(VOCAB, -1, PER_LAYER)[:, KEPT].reshape(VOCAB, -1)

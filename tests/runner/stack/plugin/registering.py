@@ -67,6 +67,54 @@ def with_our_products() -> list[str]:
     ]
 
 
+def with_persistent_norms() -> dict[str, Any]:
+    """Call the plugin where vLLM believes in a GPU; return how torch then compiles sums over rows, and its cache's key.
+
+    For each length of a row: held whole or not, where the numbers lie side by side, where they don't, and where blocks
+    share a row.
+    """
+    from torch._inductor import config
+    from torch._inductor.runtime.hints import ReductionHint
+    from torch._inductor.virtualized import V
+
+    from paddock_stack.plugin import levers, register
+
+    with mock.patch.object(levers, "is_cpu", return_value=False), mock.patch.object(levers, "find_spec"):
+        register()
+    ways = [(ReductionHint.INNER, False), (ReductionHint.OUTER, False), (ReductionHint.INNER, True)]
+    held = {
+        str(length): [_is_held_whole(length, hint, shared=shared) for hint, shared in ways]
+        for length in (256, 2560, 8192, 8193)
+    }
+    return {
+        "rules": type(V.choices).__name__,
+        "held": held,
+        "key": config.save_config_portable()["inductor_choices_class"],
+    }
+
+
+def _is_held_whole(length: int, hint: Any, *, shared: bool) -> bool:
+    from sympy import Integer
+    from torch._inductor.codegen.simd_kernel_features import SIMDKernelFeatures
+    from torch._inductor.sizevars import SizeVarAllocator
+    from torch._inductor.virtualized import V
+
+    with V.set_graph_handler(SimpleNamespace(sizevars=SizeVarAllocator())):
+        features = SIMDKernelFeatures([], Integer(4096), Integer(length))
+        with mock.patch.object(features, "get_reduction_hint", return_value=hint):
+            return bool(V.choices.should_use_persistent_reduction(features, shared))
+
+
+def in_a_torch_that_chooses_otherwise() -> None:
+    """Ask for norms in registers where torch's rule takes one thing less."""
+    from torch._inductor.choices import InductorChoices
+
+    from paddock_stack.plugin import persistent_norms
+
+    with mock.patch.object(InductorChoices, "should_use_persistent_reduction", lambda features: bool(features)):
+        persistent_norms.prefer()
+
+
 def beside_anothers_wrappers() -> list[str]:
     """Bind vLLM's products anew where somebody else has wrapped them; return what stands there then."""
     from vllm import _custom_ops

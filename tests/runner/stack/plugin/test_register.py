@@ -79,6 +79,25 @@ def test_gpu_machine_that_is_told_so_gets_both_products(zygote: Zygote) -> None:
     assert not set(stock) & set(told)
 
 
+def test_gpu_machine_that_is_told_so_holds_rows_of_norms_in_registers(zygote: Zygote) -> None:
+    told = zygote.call(f"{TASKS}:with_persistent_norms", env={"PADDOCK_PERSISTENT_NORMS": "1"})
+    stock = zygote.call(f"{TASKS}:with_persistent_norms", env={"PADDOCK_PERSISTENT_NORMS": "0"})
+    assert (told["rules"], stock["rules"]) == ("PersistentNorms", "InductorChoices")
+    assert (told["key"], stock["key"]) == ("paddock_stack.persistent_norms.8192", None)
+    assert told["held"] == stock["held"] | {
+        "2560": [True, *stock["held"]["2560"][1:]],
+        "8192": [True, *stock["held"]["8192"][1:]],
+    }
+    assert [stock["held"][length][0] for length in ("256", "2560", "8192", "8193")] == [True, False, False, False]
+
+
+def test_norms_are_not_left_as_they_are_in_silence(zygote: Zygote) -> None:
+    with pytest.raises(TaskFailed, match="PADDOCK_PERSISTENT_NORMS is 1, but only kernels for a GPU"):
+        zygote.call(f"{TASKS}:twice", env={"PADDOCK_PERSISTENT_NORMS": "1"})
+    with pytest.raises(TaskFailed, match=r"don't fit torch 2\.[^;]+; set levers.persistent_norms=false"):
+        zygote.call(f"{TASKS}:in_a_torch_that_chooses_otherwise")
+
+
 def test_wrapper_of_somebody_else_is_not_taken_for_ours(zygote: Zygote) -> None:
     assert zygote.call(f"{TASKS}:beside_anothers_wrappers") == ["contiguous_onednn_mm", "unquantized_gemm"]
 

@@ -17,7 +17,9 @@ from paddock_stack.shapes.needs import FIXED_SPLIT_ATTENTION, SKINNY_BF16, SKINN
 from paddock_stack.shapes.source import Source
 
 LONGEST_SPLIT_QUERY = 8  # vLLM 0.33 splits verified rows up to here: seven drafted tokens and one more
-OURS = frozenset({switches.FUSED_ARGMAX, switches.SKINNY, switches.ATTENTION, switches.STEPTIME})
+OURS = frozenset(
+    {switches.FUSED_ARGMAX, switches.SKINNY, switches.PERSISTENT_NORMS, switches.ATTENTION, switches.STEPTIME}
+)
 LAUNCHERS = frozenset({"PADDOCK_STACK_CACHE", "PADDOCK_STACK_RECORD"})
 OPERATORS = frozenset({"PADDOCK_SERVER_ENV"})  # says which Python serves; by now that is this one
 # Of vLLM's own variables, those that change neither what is computed nor how it is told; a profile may set any.

@@ -40,6 +40,7 @@ def switches_of(levers: Levers) -> dict[str, str]:
     return {
         switches.FUSED_ARGMAX: str(int(levers.fused_argmax)),
         switches.SKINNY: str(int(levers.skinny)),
+        switches.PERSISTENT_NORMS: str(int(levers.persistent_norms)),
         switches.ATTENTION: _CUSTOM.get(levers.attention, "2d"),
     }
 

@@ -23,6 +23,7 @@ def pull(environ: Mapping[str, str]) -> None:
     """
     fused = switches.is_on(environ, switches.FUSED_ARGMAX, default=True)
     skinny = switches.is_on(environ, switches.SKINNY, default=False)
+    persistent = switches.is_on(environ, switches.PERSISTENT_NORMS, default=False)
     attention = switches.one_of(environ, switches.ATTENTION, tuple(ATTENTION))
     register_model()
     register_attention(ATTENTION[attention])
@@ -32,6 +33,8 @@ def pull(environ: Mapping[str, str]) -> None:
         rebindings.fuse_sparse_argmax()
     if skinny:
         prefer_skinny()
+    if persistent:
+        hold_rows_of_norms()
     if environ.get(switches.STEPTIME):
         from paddock_stack.steptime.probe import watch
 
@@ -63,6 +66,15 @@ def prefer_skinny() -> None:
 
     prefer()
     rebindings.multiply_few_tokens_alike()
+
+
+def hold_rows_of_norms() -> None:
+    """Have torch compile norms that hold a row in registers; raise `NotASwitch` where no GPU would run them."""
+    if is_cpu():
+        raise switches.NotASwitch(f"{switches.PERSISTENT_NORMS} is 1, but only kernels for a GPU are compiled so")
+    from paddock_stack.plugin.persistent_norms import prefer
+
+    prefer()
 
 
 def mend_for_cpu() -> None:

@@ -8,6 +8,7 @@ from paddock_stack.refusals import Refused
 
 FUSED_ARGMAX = "PADDOCK_FUSED_ARGMAX"  # 1 where unset: the drafter's fused sparse argmax, on a GPU
 SKINNY = "PADDOCK_SKINNY"  # 0 where unset: our products in front of Marlin and cuBLAS for up to eight tokens, on a GPU
+PERSISTENT_NORMS = "PADDOCK_PERSISTENT_NORMS"  # 0 where unset: norms keep a whole row in registers, on a GPU
 ATTENTION = "PADDOCK_ATTENTION"  # 2d where unset: which of our backends the name CUSTOM means, or fixed_split
 STEPTIME = "PADDOCK_STEPTIME"  # unset: no probe; otherwise the JSON file that it writes
 

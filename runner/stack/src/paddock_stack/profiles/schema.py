@@ -79,6 +79,7 @@ class Levers:
 
     attention: Attention = Attention.AUTO
     skinny: bool = False
+    persistent_norms: bool = False
     fused_argmax: bool = True
 
 

@@ -25,7 +25,8 @@ from paddock_stack.bake.text_config import (
 )
 from paddock_stack.refusals import Refused
 
-OWN_KEYS_AND_VALUES = ("self_attn.k_proj", "self_attn.v_proj", "self_attn.k_norm")
+# Their norms stay: vLLM 0.23 looks for them and, without a quantisation, refuses a checkpoint that has none.
+OWN_KEYS_AND_VALUES = ("self_attn.k_proj", "self_attn.v_proj")
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,7 @@ def _cut_columns(forms: Mapping[str, Tensor], kept: list[int], width: int, schem
 
 
 def _without_unread(tensors: dict[str, Tensor], text: Config) -> dict[str, Tensor]:
-    """Leave out the keys and values that checkpoints still carry for layers that read another's."""
+    """Leave out the products for keys and values that checkpoints still carry for layers that read another's."""
     sharers = {index for index, layer in enumerate(layers(text)) if layer.is_sharer}
     return {
         name: tensor
