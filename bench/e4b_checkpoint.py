@@ -24,6 +24,7 @@ import numpy as np
 HIDDEN, HEADS, KV_HEADS, HEAD_DIM, GLOBAL_DIM, PER_LAYER, LAYERS, SHARED = 2560, 8, 2, 256, 512, 256, 42, 18
 GROUP = 32
 BLOCK = 2**22
+NORMS = ("input", "post_attention", "pre_feedforward", "post_feedforward")
 KINDS = ["full_attention" if index % 6 == 5 else "sliding_attention" for index in range(LAYERS)]
 ITEM_BYTES = {"BF16": 2, "I32": 4, "I64": 8}
 Shapes = dict[str, tuple[str, tuple[int, ...]]]
@@ -78,8 +79,9 @@ def _shapes(vocab: int, ffn: int) -> Shapes:
         }
         for name, (rows, columns) in matrices.items():
             shapes |= _packed(stem + name, rows, columns)
-        shapes |= {f"{stem}{name}_layernorm.weight": ("BF16", (HIDDEN,)) for name in ("input", "post_attention")}
-        shapes[f"{stem}self_attn.q_norm.weight"] = "BF16", (size,)
+        shapes |= {f"{stem}{name}_layernorm.weight": ("BF16", (HIDDEN,)) for name in NORMS}
+        shapes[f"{stem}post_per_layer_input_norm.weight"] = "BF16", (HIDDEN,)
+        shapes |= {f"{stem}self_attn.{name}_norm.weight": ("BF16", (size,)) for name in "qk"}
         shapes[f"{stem}layer_scalar"] = "BF16", (1,)
     shapes |= _packed("model.per_layer_model_projection", LAYERS * PER_LAYER, HIDDEN)
     shapes["model.per_layer_projection_norm.weight"] = "BF16", (PER_LAYER,)

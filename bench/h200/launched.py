@@ -61,8 +61,10 @@ def main() -> None:
     ends = time.monotonic() + given.seconds
     servers = [Server(given.folder, name, number, given.machine) for number, name in enumerate(given.profiles)]
     try:
-        for server in servers:
-            server.wait_ready(ends)
+        awaited = servers
+        while awaited and time.monotonic() < ends:
+            time.sleep(0.5)
+            awaited = [server for server in awaited if server.is_awaited()]
         for server in servers:
             server.ask()
     finally:
@@ -80,23 +82,13 @@ def write(folder: Path, shape: dict[str, Any], *, centroids: int) -> None:
 
     folder.mkdir(parents=True, exist_ok=True)
     checkpoints.multimodal(str(folder / "plain"), **shape)
-    _add_unread_norms(folder / "plain" / "model.safetensors")
+    checkpoints.add_unread_norms(str(folder / "plain"))
     checkpoints.text(str(folder / "text"), **shape)
     checkpoints.drafter(str(folder / "drafter"), str(folder / "text"), centroids=centroids, **shape)
     if shape:
         cli.main(["bake", "quantize", str(folder / "plain"), str(folder / "w4a16"), "--group-size", "32"])
         (folder / "w4a16" / PROVENANCE).unlink()  # a published checkpoint doesn't say how it was made either
     (folder / "keepset.json").write_text(json.dumps(list(range(KEPT))))
-
-
-def _add_unread_norms(weights: Path) -> None:
-    """Give layers that read others' keys a norm of their own: published checkpoints do, and vLLM 0.23 looks for it."""
-    from safetensors.torch import load_file, save_file
-
-    tensors = load_file(weights)
-    queries = [name for name in tensors if name.endswith("self_attn.q_norm.weight")]
-    whole = {name.replace("q_norm", "k_norm"): tensors[name].clone() for name in queries} | tensors
-    save_file(whole, weights, metadata={"format": "pt"})
 
 
 class Server:
@@ -131,15 +123,16 @@ class Server:
                 start_new_session=True,
             )
 
-    def wait_ready(self, ends: float) -> None:
-        """Wait until strangers are answered, until the process has ended, or until `ends`."""
-        while self._process.poll() is None and time.monotonic() < ends:
-            try:
-                with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/v1/models", timeout=5):
-                    self._ready_s = round(time.monotonic() - self._began, 1)
-                    return
-            except OSError:
-                self._wait(0.5)
+    def is_awaited(self) -> bool:
+        """Return whether it is neither ready nor at its end; it is ready once strangers are answered."""
+        if self._ready_s is not None or self._process.poll() is not None:
+            return False
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/v1/models", timeout=5):
+                self._ready_s = round(time.monotonic() - self._began, 1)
+        except OSError:
+            return True
+        return False
 
     def ask(self) -> None:
         """Answer the same prompts twice, unless it fails to."""

@@ -48,10 +48,14 @@ def _tool(name: str) -> Path:
 
 @pytest.fixture(scope="session")
 def checkpoints(zygote: Zygote, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the tiny checkpoints `text`, `multimodal` and `drafter`; tests leave them as they are."""
+    """A folder with the tiny checkpoints `text` and `multimodal`, and `drafter-text` and `drafter-multimodal` for them.
+
+    Tests leave them as they are.
+    """
     folder = tmp_path_factory.mktemp("checkpoints")
     make = "tests.runner.stack.serving.checkpoints"
     zygote.call(f"{make}:text", folder=str(folder / "text"))
     zygote.call(f"{make}:multimodal", folder=str(folder / "multimodal"))
-    zygote.call(f"{make}:drafter", folder=str(folder / "drafter"), target=str(folder / "text"))
+    for target in ("text", "multimodal"):
+        zygote.call(f"{make}:drafter", folder=str(folder / f"drafter-{target}"), target=str(folder / target))
     return folder

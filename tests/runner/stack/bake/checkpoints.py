@@ -11,6 +11,7 @@ NUMPY = {"BF16": "<u2", "F16": "<f2", "F32": "<f4", "I32": "<i4", "I64": "<i8", 
 HIDDEN, FFN, HEADS, KV_HEADS, HEAD_DIM, GLOBAL_DIM, PER_LAYER, VOCAB = 64, 96, 4, 2, 32, 64, 32, 320
 KINDS = (["sliding_attention"] * 2 + ["full_attention"]) * 4
 SHARED = 6
+NORMS = ("input", "post_attention", "pre_feedforward", "post_feedforward")
 Arrays = dict[str, tuple[str, np.ndarray]]
 
 
@@ -52,7 +53,8 @@ def arrays(text: dict[str, Any], prefix: str = "model.", dtype: str = "BF16", se
         shapes = {
             **{"self_attn.q_proj": (HEADS * size, HIDDEN), "self_attn.o_proj": (HIDDEN, HEADS * size)},
             **{f"self_attn.{name}_proj": (KV_HEADS * size, HIDDEN) for name in "kv"},
-            **{"self_attn.q_norm": (size,), "self_attn.k_norm": (size,), "input_layernorm": (HIDDEN,)},
+            **{"self_attn.q_norm": (size,), "self_attn.k_norm": (size,), "post_per_layer_input_norm": (HIDDEN,)},
+            **{f"{name}_layernorm": (HIDDEN,) for name in NORMS},
             **{"mlp.gate_proj": (FFN, HIDDEN), "mlp.up_proj": (FFN, HIDDEN), "mlp.down_proj": (HIDDEN, FFN)},
             **{"per_layer_input_gate": (PER_LAYER, HIDDEN), "per_layer_projection": (HIDDEN, PER_LAYER)},
         }

@@ -15,7 +15,7 @@ from paddock_stack.bake.needed_tokens import needed_tokens
 from paddock_stack.bake.steps.catalogue import read_step, read_steps
 from paddock_stack.bake.steps.drop_layers import check
 from paddock_stack.refusals import Refused
-from tests.runner.stack.bake.checkpoints import KINDS, VOCAB, Arrays, arrays, text_config, write_checkpoint
+from tests.runner.stack.bake.checkpoints import KINDS, SHARED, VOCAB, Arrays, arrays, text_config, write_checkpoint
 from tests.runner.stack.bake.test_baking import Silent
 
 ALL = list(range(VOCAB))
@@ -165,6 +165,18 @@ def _no_down_projection(config: dict[str, Any], weights: Arrays) -> None:
     del weights["model.layers.7.mlp.down_proj.weight"]
 
 
+def _no_last_norm(config: dict[str, Any], weights: Arrays) -> None:
+    del weights["model.norm.weight"]
+
+
+def _no_norm_of_a_layer(config: dict[str, Any], weights: Arrays) -> None:
+    del weights["model.layers.7.post_feedforward_layernorm.weight"]
+
+
+def _no_norm_of_keys_that_are_read(config: dict[str, Any], weights: Arrays) -> None:
+    del weights["model.layers.5.self_attn.k_norm.weight"]
+
+
 def _odd_dtype(config: dict[str, Any], weights: Arrays) -> None:
     weights["model.layers.7.mlp.down_proj.weight"] = "I32", np.zeros((64, 96), "<i4")
 
@@ -209,6 +221,9 @@ def _shared_by_all(config: dict[str, Any], weights: Arrays) -> None:
         (_kinds_of_eleven, "12 layers but layer_types for 11"),
         (_stale_head_sizes, "layers.5.self_attn.q_proj.weight has the shape"),
         (_no_down_projection, "lack model.layers.7.mlp.down_proj"),
+        (_no_last_norm, "the weights lack model.norm.weight, which config.json promises"),
+        (_no_norm_of_a_layer, "lack model.layers.7.post_feedforward_layernorm.weight"),
+        (_no_norm_of_keys_that_are_read, "lack model.layers.5.self_attn.k_norm.weight"),
         (_odd_dtype, "has the dtype I32"),
         (_head_beside_tie, "ties the head"),
         (_other_quantisation, "quantised as awq"),
@@ -224,6 +239,15 @@ def test_weights_that_drift_from_their_configuration_are_refused(tmp_path: Path,
     change(config, weights)
     source = write_checkpoint(tmp_path / "in", config, weights)
     refused(source, {"step": "drop-layers", "layers": [1]}, saying=saying)
+
+
+def test_norms_of_keys_that_nobody_reads_and_scalars_may_be_missing(tmp_path: Path) -> None:
+    weights = arrays(text_config())
+    spared = [f"model.layers.{index}.self_attn.k_norm.weight" for index in range(len(KINDS) - SHARED, len(KINDS))]
+    for name in (*spared, "model.layers.0.layer_scalar"):
+        del weights[name]
+    source = write_checkpoint(tmp_path / "in", text_config(), weights)
+    bake([read_step({"step": "quantize"})], Route(source, tmp_path / "out"))
 
 
 @pytest.mark.parametrize("left", [0, 5, 500, -1])

@@ -86,7 +86,7 @@ def test_more_than_seven_tokens_start_once_acknowledged() -> None:
         ("PRECACHE_BENCH", "1", "cheating"),
         ("PRECACHE_DATASET", "/somewhere", "cheating"),
         ("PADDOCK_FASTER", "1", "no variable of this stack"),
-        ("PADDOCK_SKINNY", "1", "set by the profile"),
+        *((name, "1", "set by the profile") for name in ("PADDOCK_SKINNY", "PADDOCK_PERSISTENT_NORMS")),
         ("VLLM_BATCH_INVARIANT", "1", "behind the profile's back"),
         ("CENTROID_TOP_K", "48", "import-manifest"),
         ("MAX_MODEL_LEN", "4096", "import-manifest"),
@@ -127,6 +127,16 @@ def test_checkpoint_that_lost_a_tower_is_refused_and_one_of_text_alone_is_not(ke
             checks.check_checkpoints(lost, None)
 
 
+@pytest.mark.parametrize(("gone", "tower"), [("vision_tower", "image"), ("audio_tower", "audio")])
+def test_weights_without_a_tower_that_the_configuration_has_are_refused(gone: str, tower: str) -> None:
+    modules = [f"model.{name}.layers.0.norm" for name in ("vision_tower", "audio_tower")] + ["model.embed_tokens"]
+    whole = {"text_config": TEXT, "vision_config": {"hidden_size": 1}, "audio_config": {"hidden_size": 1}}
+    checks.check_towers(whole, modules)
+    checks.check_towers(TEXT, ["model.embed_tokens"])
+    with pytest.raises(StartRefused, match=f"the weights hold nothing of that {tower} tower"):
+        checks.check_towers(whole, [module for module in modules if gone not in module])
+
+
 def test_windows_that_differ_between_model_and_drafter_are_refused() -> None:
     drafter = {"model_type": "gemma4_assistant", "text_config": {**TEXT, "sliding_window": 192}}
     with pytest.raises(StartRefused, match="the model's window is 512 and its drafter's 192"):
@@ -135,15 +145,32 @@ def test_windows_that_differ_between_model_and_drafter_are_refused() -> None:
 
 @pytest.mark.parametrize("missing", ["choose_mp_linear_kernel", "default_unquantized_gemm"])
 def test_vllm_without_a_place_for_a_lever_is_refused_before_it_is_started(missing: str) -> None:
-    source = Recording(SHAPES / "vllm-0.33.0.json")
+    installed = libraries("vllm-0.33.0", "torch-2.14.0")
+    source = installed["vllm"]
     source.places = {place: told for place, told in source.places.items() if not place.endswith(f":{missing}")}
     with pytest.raises(StartRefused, match=r"levers\.skinny=false serves without our products"):
-        checks.check_vllm(load("int4-fast", Machine.A10G), source)
-    checks.check_vllm(load("int4-fast", Machine.A10G, {"levers.skinny": False}), source)
+        checks.check_libraries(load("int4-fast", Machine.A10G), installed.__getitem__)
+    checks.check_libraries(load("int4-fast", Machine.A10G, {"levers.skinny": False}), installed.__getitem__)
+
+
+@pytest.mark.parametrize("missing", ["_choices_default", "InductorChoices.should_use_persistent_reduction"])
+def test_torch_without_a_place_for_a_lever_is_refused_before_vllm_is_started(missing: str) -> None:
+    installed = libraries("vllm-0.33.0", "torch-2.14.0")
+    source = installed["torch"]
+    source.places = {place: told for place, told in source.places.items() if not place.endswith(f":{missing}")}
+    with pytest.raises(StartRefused, match=r"does not fit torch 2\.14\.0: .*levers\.persistent_norms=false serves"):
+        checks.check_libraries(load("int4-fast", Machine.A10G), installed.__getitem__)
+    checks.check_libraries(load("int4-fast", Machine.A10G, {"levers.persistent_norms": False}), installed.__getitem__)
 
 
 def test_fixed_split_is_the_default_where_it_fits_and_is_refused_elsewhere() -> None:
-    checks.check_vllm(load("int4-fast", Machine.H200), Recording(SHAPES / "vllm-0.23.0.json"))
+    of_the_h200, of_the_a10g = libraries("vllm-0.23.0", "torch-2.11.0"), libraries("vllm-0.33.0", "torch-2.14.0")
+    checks.check_libraries(load("int4-fast", Machine.H200), of_the_h200.__getitem__)
     with pytest.raises(StartRefused, match=r"levers\.attention=2d serves with vLLM's 2D kernel"):
-        checks.check_vllm(load("int4-fast", Machine.H200), Recording(SHAPES / "vllm-0.33.0.json"))
-    checks.check_vllm(load("int4-fast", Machine.A10G), Recording(SHAPES / "vllm-0.33.0.json"))
+        checks.check_libraries(load("int4-fast", Machine.H200), of_the_a10g.__getitem__)
+    checks.check_libraries(load("int4-fast", Machine.A10G), of_the_a10g.__getitem__)
+
+
+def libraries(vllm: str, torch: str) -> dict[str, Recording]:
+    """Return the recordings of two releases, by the name of their package."""
+    return {"vllm": Recording(SHAPES / f"{vllm}.json"), "torch": Recording(SHAPES / f"{torch}.json")}

@@ -20,7 +20,7 @@ def test_log_of_a_run_that_drafts_ends_with_the_acceptance_by_position(
     sandboxing: None, settings: Settings, checkpoints: Path, tmp_path: Path
 ) -> None:
     folder, workspace = tmp_path / "mine", tmp_path / "work"
-    write("exact-mtp", Wanted("mine", model=checkpoints / "text", drafter=checkpoints / "drafter"), folder)
+    write("exact-mtp", Wanted("mine", model=checkpoints / "text", drafter=checkpoints / "drafter-text"), folder)
     workspace.mkdir()
     for path in (workspace, *folder.rglob("*.safetensors")):  # a snapshot's files are the sandbox's to read, too
         path.chmod(0o755)

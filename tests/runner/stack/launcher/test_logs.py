@@ -17,6 +17,7 @@ INFO 11-30 01:58:20 [cuda.py:318] Using AttentionBackendEnum.CUSTOM backend.
 INFO 11-30 01:58:41 [backends.py:1089] Using cache directory: /v/torch_compile_cache/6ac6144e25/rank_0_0/backbone
 INFO 11-30 01:59:22 [decorators.py:708] saved AOT compiled function to \
 /v/torch_compile_cache/torch_aot_compile/9160a1815d08f7ef/rank_0_0/model
+INFO 11-30 01:59:49 [gpu_model_runner.py:6585] Graph capturing finished in 5 secs, took -5.61 GiB
 """
 
 
@@ -30,13 +31,14 @@ def test_log_of_a_gpu_tells_backends_graphs_and_scheduling() -> None:
         capture_sizes=list(range(1, 15)),
         cudagraph_mode="FULL_AND_PIECEWISE",
         compile_cache_keys=["6ac6144e25", "9160a1815d08f7ef"],
-        draft_graph_captured=None,  # the first runner has none, and says nothing of it
+        draft_graph_captured=False,  # the first runner has none: it captures the target alone and is done
     )
 
 
 def test_log_of_the_second_runner_tells_of_the_one_draft_graph() -> None:
-    told = read(["(EngineCore pid=3) INFO 06-18 11:01:52 [speculator.py:110] Capturing model for speculator..."])
-    assert told.draft_graph_captured is True
+    line = "(EngineCore pid=3) INFO 06-18 11:01:52 [speculator.py:110] Capturing model for speculator..."
+    assert read([line]).draft_graph_captured is True
+    assert read([line, *GPU.splitlines()]).draft_graph_captured is True
 
 
 def test_log_of_a_cpu_tells_its_backend() -> None:

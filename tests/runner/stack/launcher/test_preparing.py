@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from paddock_stack import cli
@@ -22,7 +23,7 @@ from paddock_stack.launcher.weights import WrongWeights, find
 from paddock_stack.profiles.catalogue import load
 from paddock_stack.profiles.schema import Machine, Profile, Weights
 from paddock_stack.refusals import Refused
-from tests.runner.stack.bake.checkpoints import arrays, read_folder, text_config, write_checkpoint
+from tests.runner.stack.bake.checkpoints import Arrays, arrays, read_folder, text_config, towers, write_checkpoint
 
 
 @pytest.fixture
@@ -226,6 +227,33 @@ def test_revision_is_fetched_and_pins_where_it_is_a_whole_commit(
         find(Weights("a/b", "0" * 64, "c0" * 20), tmp_path, tmp_path)
     with pytest.raises(WrongWeights, match="a/b, revision gone, is neither in the Hub's cache"):
         find(Weights("a/b", revision="gone"), tmp_path, tmp_path)
+
+
+NORM, TOWER = "model.language_model.layers.0.input_layernorm.weight", "model.audio_tower.layers.0.norm_out.weight"
+
+
+@pytest.fixture
+def whole() -> tuple[dict[str, Any], Arrays]:
+    """A multimodal model's configuration and weights; of the towers a few."""
+    text = text_config()
+    config = {"model_type": "gemma4", "text_config": text, "vision_config": {"a": 1}, "audio_config": {"a": 1}}
+    return config, arrays(text, "model.language_model.") | towers() | {TOWER: ("BF16", np.zeros(8, "<u2"))}
+
+
+def test_whole_checkpoint_is_served_as_it_is(whole: tuple[dict[str, Any], Arrays], tmp_path: Path) -> None:
+    model = write_checkpoint(tmp_path / "model", *whole)
+    ready = prepare(load("exact-bf16", Machine.CPU, {"weights.uri": str(model)}), tmp_path, tmp_path / "cache")
+    assert (ready.model, ready.towers) == (model, ("image", "audio"))
+
+
+@pytest.mark.parametrize(("gone", "sentence"), [(NORM, f"the weights lack {NORM}"), (TOWER, "of that audio tower")])
+def test_checkpoint_that_lacks_a_part_is_refused_though_nothing_is_baked(
+    whole: tuple[dict[str, Any], Arrays], tmp_path: Path, gone: str, sentence: str
+) -> None:
+    config, weights = whole
+    model = write_checkpoint(tmp_path / "model", config, {name: weights[name] for name in weights if name != gone})
+    with pytest.raises(Refused, match=sentence):
+        prepare(load("exact-bf16", Machine.CPU, {"weights.uri": str(model)}), tmp_path, tmp_path / "cache")
 
 
 def test_window_is_written_into_model_and_drafter(model: Path, drafter: Path, tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def test_submission_is_ready_after_its_warm_up_and_answers_text_picture_and_soun
     checkpoints: Path, tmp_path: Path
 ) -> None:
     folder, port = tmp_path / "mine", free_port()
-    wanted = Wanted("mine", model=checkpoints / "multimodal", drafter=checkpoints / "drafter")
+    wanted = Wanted("mine", model=checkpoints / "multimodal", drafter=checkpoints / "drafter-multimodal")
     manifest = write("exact-mtp", wanted, folder)
     env = {"MODEL_ID": str(folder / "model"), "SERVED_MODEL_NAME": MODEL, "HOST": "127.0.0.1", "PORT": str(port)}
     with (tmp_path / "log").open("w") as log:

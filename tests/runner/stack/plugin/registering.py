@@ -105,14 +105,14 @@ def _is_held_whole(length: int, hint: Any, *, shared: bool) -> bool:
             return bool(V.choices.should_use_persistent_reduction(features, shared))
 
 
-def in_a_torch_that_chooses_otherwise() -> None:
-    """Ask for norms in registers where torch's rule takes one thing less."""
-    from torch._inductor.choices import InductorChoices
+def in_another_torch() -> None:
+    """Ask for norms in registers beside a torch whose folder is empty, where vLLM believes in a GPU."""
+    from paddock_stack.plugin import levers
+    from paddock_stack.shapes import guard
 
-    from paddock_stack.plugin import persistent_norms
-
-    with mock.patch.object(InductorChoices, "should_use_persistent_reduction", lambda features: bool(features)):
-        persistent_norms.prefer()
+    elsewhere = mock.patch.object(guard, "find_spec", return_value=SimpleNamespace(origin="/nowhere/torch/__init__.py"))
+    with mock.patch.object(levers, "is_cpu", return_value=False), elsewhere:
+        levers.hold_rows_of_norms()
 
 
 def beside_anothers_wrappers() -> list[str]:

@@ -35,6 +35,7 @@ def test_default_profile_is_what_the_table_says() -> None:
     assert [step["step"] for step in profile.steps] == ["untie-head"]
     assert profile.levers.attention is Attention.TWO_D
     assert profile.levers.skinny
+    assert [load(DEFAULT, machine).levers.persistent_norms for machine in Machine] == [True, True, False]
     assert 6 <= profile.speculation.tokens <= 7
 
 

@@ -53,7 +53,7 @@ def test_cpu_variant_answers_everything_and_agrees_with_itself(
     assert told["again"] == told["tokens"]
     assert {len(tokens) for tokens in (*told["tokens"], *told["seen"])} == {TOKENS}
     assert len({token for tokens in told["tokens"] for token in tokens}) > 8  # or equality would prove nothing
-    assert (told["drafts"]["drafted"] > 0) == (profile.speculation.tokens > 0)
+    assert (told["drafts"]["accepted"] > 0) == (profile.speculation.tokens > 0)
     for first, again, other in (told["seen"][:3], told["seen"][3:]):
         assert first == again
         assert first != other
@@ -66,7 +66,7 @@ def test_cpu_variant_answers_everything_and_agrees_with_itself(
 
 def _places(checkpoints: Path, name: str) -> dict[str, Any]:
     drafts = load(name, Machine.CPU).speculation.tokens > 0
-    drafter = {"speculation.drafter.uri": str(checkpoints / "drafter")} if drafts else {}
+    drafter = {"speculation.drafter.uri": str(checkpoints / "drafter-multimodal")} if drafts else {}
     return {"weights.uri": str(checkpoints / "multimodal"), **drafter}
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors.torch import load_file, save_file
 from transformers import (
     Gemma4AssistantConfig,
     Gemma4AssistantForCausalLM,
@@ -55,7 +56,8 @@ def drafter(folder: str, target: str, *, centroids: int = 0, **overrides: Any) -
     With `centroids` it looks for that token among half of as many groups, each led by the mean of its tokens.
     """
     torch.manual_seed(1)
-    embedding = Gemma4ForCausalLM.from_pretrained(target).get_input_embeddings().weight
+    held = load_file(Path(target, "model.safetensors"))
+    embedding = next(tensor for name, tensor in held.items() if name.endswith("embed_tokens.weight"))
     hidden, width = embedding.shape[1], embedding.shape[1] // 2
     alone = {
         "hidden_size": width,
@@ -82,6 +84,15 @@ def drafter(folder: str, target: str, *, centroids: int = 0, **overrides: Any) -
             layer.post_attention_layernorm.weight.fill_(0.01)
             layer.post_feedforward_layernorm.weight.fill_(0.01)
     model.save_pretrained(folder)
+
+
+def add_unread_norms(folder: str) -> None:
+    """Give layers that read others' keys a norm of their own: published checkpoints do, and vLLM 0.23 looks for it."""
+    weights = Path(folder, "model.safetensors")
+    held = load_file(weights)
+    queries = [name for name in held if name.endswith("self_attn.q_norm.weight")]
+    whole = {name.replace("q_norm", "k_norm"): held[name].clone() for name in queries} | held
+    save_file(whole, weights, metadata={"format": "pt"})
 
 
 def _text_config(**overrides: Any) -> Gemma4TextConfig:
@@ -190,8 +201,6 @@ def _write_processor(folder: str) -> None:
 
 def dequantised(folder: str, source: str) -> None:
     """Write the float model that the packed weights of `source` stand for into `folder`."""
-    from safetensors.torch import load_file, save_file
-
     from paddock_stack.kernels.int4 import Int4Rows, dequantized
 
     held = {name: tensor for path in Path(source).glob("*.safetensors") for name, tensor in load_file(path).items()}

@@ -1,9 +1,11 @@
 """Leaving layers out at run time, baking them out, and leaving them out of transformers are one and the same."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 
+from tests.runner.stack.bake.checkpoints import read_folder
 from tests.runner.stack.serving.asked import bake, reference, served
 from tests.runner.stack.serving.zygote import TaskFailed, Zygote
 
@@ -22,6 +24,18 @@ def test_skipped_layers_are_baked_layers_are_those_of_transformers(
     assert served(zygote, tmp_path / "baked")["tokens"] == expected
     skipping = {"hf_overrides": {"skip_layers": DROPPED}}
     assert served(zygote, checkpoints / "text", options=skipping)["tokens"] == expected
+
+
+def test_norms_of_layers_that_read_others_keys_are_kept_and_change_nothing(
+    zygote: Zygote, checkpoints: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(checkpoints / "text", tmp_path / "published")
+    zygote.call("tests.runner.stack.serving.checkpoints:add_unread_norms", folder=str(tmp_path / "published"))
+    bake("drop-layers", tmp_path / "published", tmp_path / "baked", "--layers", ",".join(map(str, DROPPED)))
+    sharers = [f"model.layers.{index}.self_attn.k_norm.weight" for index in (2, 3)]
+    assert set(sharers) < set(read_folder(tmp_path / "baked"))
+    expected = reference(zygote, checkpoints / "text", skip=DROPPED)["tokens"]
+    assert served(zygote, tmp_path / "baked")["tokens"] == reference(zygote, tmp_path / "baked")["tokens"] == expected
 
 
 def test_layer_whose_keys_and_values_are_shared_cannot_be_skipped(zygote: Zygote, checkpoints: Path) -> None:

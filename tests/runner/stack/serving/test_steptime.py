@@ -13,7 +13,7 @@ pytestmark = pytest.mark.vllm
 
 def test_steps_and_drafts_of_an_engine_are_timed(zygote: Zygote, checkpoints: Path, tmp_path: Path) -> None:
     out = tmp_path / "steptime.json"
-    speculating = {"method": "mtp", "model": str(checkpoints / "drafter"), "num_speculative_tokens": 3}
+    speculating = {"method": "mtp", "model": str(checkpoints / "drafter-text"), "num_speculative_tokens": 3}
     zygote.call(
         "tests.runner.stack.serving.generation:timed",
         folder=str(checkpoints / "text"),

@@ -16,7 +16,7 @@ def test_baked_window_is_that_of_transformers_and_keeps_speculation_exact(
     zygote: Zygote, checkpoints: Path, tmp_path: Path
 ) -> None:
     assert len(LONG) > WINDOW
-    drafters = ("--drafter", checkpoints / "drafter", "--drafter-out", tmp_path / "drafter")
+    drafters = ("--drafter", checkpoints / "drafter-text", "--drafter-out", tmp_path / "drafter")
     bake("set-window", checkpoints / "text", tmp_path / "text", "--window", WINDOW, *drafters)
     expected = reference(zygote, tmp_path / "text")["tokens"]
     assert expected != reference(zygote, checkpoints / "text")["tokens"]

@@ -61,7 +61,7 @@ def matrices(config: Config, names: Names, head_rows: int | None = None) -> list
     """Return every weight matrix of the language model, its head with `head_rows` where `config` can't tell."""
     text = text_part(config)
     if text.get("enable_moe_block") or text.get("num_experts"):
-        raise Refused("the model has experts; only dense Gemma 4 models can be baked")
+        raise Refused("the model has experts; this stack takes dense Gemma 4 models only")
     found = list(_outer(text, names, is_tied(config), head_rows))
     for index, layer in enumerate(layers(text)):
         found += _of_layer(text, names.layer(index), layer)
@@ -129,8 +129,19 @@ def vectors(config: Config, names: Names) -> dict[str, tuple[int, ...]]:
         norms = ["input", "post_attention", "pre_feedforward", "post_feedforward"]
         found |= {f"{prefix}{norm}_layernorm.weight": (hidden,) for norm in norms}
         found |= {f"{prefix}self_attn.{norm}_norm.weight": (layer.head_dim,) for norm in ("q", "k")}
-        found |= {f"{prefix}post_per_layer_input_norm.weight": (hidden,), f"{prefix}layer_scalar": (1,)}
+        found |= {f"{prefix}post_per_layer_input_norm.weight": (hidden,)} if per_layer else {}
+        found[f"{prefix}layer_scalar"] = (1,)
     return found
+
+
+def may_lack(config: Config) -> set[str]:
+    """Return which vectors of layers served models do without, each as `layer.name`.
+
+    A layer that reads another's keys norms none of its own; a scalar that is missing is one.
+    """
+    described = list(enumerate(layers(text_part(config))))
+    norms = {f"{index}.self_attn.k_norm.weight" for index, layer in described if layer.is_sharer}
+    return norms | {f"{index}.layer_scalar" for index, _ in described}
 
 
 def check(config: Config, names: Names, tensors: Mapping[str, Tensor], head_rows: int | None = None) -> None:
@@ -146,9 +157,13 @@ def check(config: Config, names: Names, tensors: Mapping[str, Tensor], head_rows
         raise Refused("config.json ties the head to the embedding, but the weights hold a head of its own")
     for matrix in matrices(config, names, head_rows):
         _check_matrix(matrix, quantization.scheme_of(config, matrix.module, matrix.of_class), tensors)
+    spared = may_lack(config)
     for name, shape in vectors(config, names).items():
-        if name in tensors and tensors[name].shape != shape:
-            raise Refused(f"{name} has the shape {list(tensors[name].shape)}, but config.json makes it {list(shape)}")
+        held = tensors.get(name)
+        if held is None and name.removeprefix(f"{names.prefix}layers.") not in spared:
+            raise Refused(f"the weights lack {name}, which config.json promises")
+        if held is not None and held.shape != shape:
+            raise Refused(f"{name} has the shape {list(held.shape)}, but config.json makes it {list(shape)}")
 
 
 def _check_matrix(matrix: Matrix, scheme: Scheme | None, tensors: Mapping[str, Tensor]) -> None:

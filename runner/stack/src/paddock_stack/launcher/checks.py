@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from paddock_stack import keepset
@@ -13,7 +13,13 @@ from paddock_stack.plugin import switches
 from paddock_stack.profiles.schema import Attention, Profile
 from paddock_stack.refusals import Refused
 from paddock_stack.shapes.guard import fault
-from paddock_stack.shapes.needs import FIXED_SPLIT_ATTENTION, SKINNY_BF16, SKINNY_LINEAR, TWO_D_ATTENTION
+from paddock_stack.shapes.needs import (
+    FIXED_SPLIT_ATTENTION,
+    PERSISTENT_NORMS,
+    SKINNY_BF16,
+    SKINNY_LINEAR,
+    TWO_D_ATTENTION,
+)
 from paddock_stack.shapes.source import Source
 
 LONGEST_SPLIT_QUERY = 8  # vLLM 0.33 splits verified rows up to here: seven drafted tokens and one more
@@ -33,8 +39,10 @@ HARMLESS = frozenset(
 _TWO_D = (TWO_D_ATTENTION, "levers.attention=native serves with vLLM's own choice of kernel")
 _SPLIT = (FIXED_SPLIT_ATTENTION, "levers.attention=2d serves with vLLM's 2D kernel")
 _ATTENTION = {Attention.TWO_D: (_TWO_D,), Attention.FIXED_SPLIT: (_TWO_D, _SPLIT)}
+_NORMS = (PERSISTENT_NORMS, "levers.persistent_norms=false serves without our rule for norms")
 _PRODUCTS = tuple((each, "levers.skinny=false serves without our products") for each in (SKINNY_LINEAR, SKINNY_BF16))
 _TOWERS = {"image": "vision_config", "audio": "audio_config"}
+_TOWER_MODULES = {"image": "vision_tower", "audio": "audio_tower"}
 
 
 class StartRefused(Refused):
@@ -78,11 +86,15 @@ def check_environment(environ: Mapping[str, str]) -> None:
             raise StartRefused(f"{name} is of the published recipe; `paddock-stack import-manifest` translates it")
 
 
-def check_vllm(profile: Profile, source: Source) -> None:
-    """Raise `StartRefused` where the vLLM in `source` has no place for a lever of `profile`, before it is started."""
-    wanted = _ATTENTION.get(profile.levers.attention, ()) + (_PRODUCTS if profile.levers.skinny else ())
-    for lever, otherwise in wanted:
-        told = fault(lever, source)
+def check_libraries(profile: Profile, installed: Callable[[str], Source]) -> None:
+    """Raise `StartRefused` where a library has no place for a lever of `profile`, before vLLM is started.
+
+    `installed` returns the sources of a package, `vllm` or `torch`.
+    """
+    levers = profile.levers
+    wanted = (*_ATTENTION.get(levers.attention, ()), *(_PRODUCTS if levers.skinny else ()))
+    for lever, otherwise in (*wanted, *((_NORMS,) if levers.persistent_norms else ())):
+        told = fault(lever, installed(lever.package))
         if told is not None:
             raise StartRefused(f"{told}; {otherwise}")
 
@@ -106,6 +118,16 @@ def check_checkpoints(target: Mapping[str, Any], drafter: Mapping[str, Any] | No
         raise StartRefused(
             f"the model's window is {windows[0]} and its drafter's {windows[1]}: the drafter would read blocks that "
             "are freed already; set `window`"
+        )
+
+
+def check_towers(target: Mapping[str, Any], modules: Iterable[str]) -> None:
+    """Raise `StartRefused` where `target` names a tower of which the weights' `modules` hold nothing."""
+    held = {part for module in modules for part in module.split(".")}
+    if gone := [kind for kind in has_towers(target) if _TOWER_MODULES[kind] not in held]:
+        raise StartRefused(
+            f"config.json has a {_TOWERS[gone[0]]}, but the weights hold nothing of that {gone[0]} tower, and all "
+            "modalities must work; serve the whole checkpoint"
         )
 
 

@@ -18,6 +18,7 @@ _SIZES = re.compile(r"cudagraph_capture_sizes'?[:=] ?\[([\d, ]*)\]")
 _MODE = re.compile(r"cudagraph_mode'?[:=] ?<CUDAGraphMode\.(\w+)")
 _CACHE = re.compile(r"torch_compile_cache/(?:torch_aot_compile/)?([0-9a-f]{8,64})")
 _SPECULATOR = re.compile(r"Capturing model for (?:[\w-]+ )?speculator")
+_CAPTURED = re.compile(r"Graph capturing finished")  # the drafter's, if any, came before
 _VERSION = re.compile(r"Initializing a V1 LLM engine \(v([^)]+)\)")
 
 
@@ -54,6 +55,8 @@ class Resolved:
             self.vllm = found[1]
         if _SPECULATOR.search(line):
             self.draft_graph_captured = True
+        elif _CAPTURED.search(line):
+            self.draft_graph_captured = bool(self.draft_graph_captured)
 
     def record(self) -> dict[str, Any]:
         """Return it as JSON."""

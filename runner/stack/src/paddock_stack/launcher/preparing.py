@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paddock_stack import keepset
+from paddock_stack import keepset, sources
 from paddock_stack.bake.baking import Route, bake
-from paddock_stack.bake.checkpoint import CONFIG, read_json
+from paddock_stack.bake.checkpoint import CONFIG, open_checkpoint, read_json
 from paddock_stack.bake.steps.catalogue import in_folder, read_step
 from paddock_stack.bake.steps.step import Step
 from paddock_stack.launcher import checks, views
@@ -42,7 +42,7 @@ class Prepared:
 
 
 def prepare(profile: Profile, base: Path, cache: Path) -> Prepared:
-    """Return what is to be served. Bakes lie in `cache`, so that a second start finds them.
+    """Return what is to be served. Bakes lie in `cache`, so that a second start of the same stack finds them.
 
     Raises:
         Refused: the profile, a checkpoint or a step is refused. The cache may hold finished bakes; nothing else stays.
@@ -61,9 +61,22 @@ def prepare(profile: Profile, base: Path, cache: Path) -> Prepared:
     if profile.centroid_top_k and draft_folder and drafter:
         change = views.set_centroid_top_k(profile.centroid_top_k)
         draft_folder = _view(draft_folder, drafter, f"centroids {profile.centroid_top_k}", cache, change)
-    config = read_json(model / CONFIG)
+    config = _looked_into(model)
     checks.check_checkpoints(config, read_json(draft_folder / CONFIG) if draft_folder else None)
     return Prepared(model, draft_folder, target, drafter, checks.has_towers(config), steps)
+
+
+def _looked_into(model: Path) -> Mapping[str, Any]:
+    """Return the configuration of the checkpoint to be served; raise `Refused` where its weights lack a part of it.
+
+    vLLM 0.23 serves a quantised checkpoint of which a norm is missing, with whatever lay in the memory.
+    """
+    held = open_checkpoint(model)
+    try:
+        checks.check_towers(held.config, held.modules)
+    finally:
+        held.close()
+    return held.config
 
 
 def _view(folder: Path, found: Found, what: str, cache: Path, change: views.Change) -> Path:
@@ -85,7 +98,7 @@ def _baked(target: Found, steps: Sequence[Step], cache: Path) -> Path:
         return target.folder
     if gone := [path for step in steps for path in lacking(step)]:
         raise checks.StartRefused(f"there is no keep-set {gone[0]}; put the file there, or name another in `keepset`")
-    named = json.dumps([target.sha256, *(step.record() for step in steps)], sort_keys=True)
+    named = json.dumps([sources.sha256(), target.sha256, *(step.record() for step in steps)], sort_keys=True)
     out = cache / "baked" / hashlib.sha256(named.encode()).hexdigest()[:16]
     if not (out / CONFIG).is_file():
         bake(steps, Route(target.folder, out))

@@ -58,7 +58,7 @@ def serve(profile: Profile, address: Address, base: Path, *, program: tuple[str,
     """
     checks.check_environment(os.environ)
     if profile.machine is not Machine.CPU:
-        checks.check_vllm(profile, installed())
+        checks.check_libraries(profile, installed)
     cache = cache_folder()
     prepared = prepare(profile, base, cache)
     for remark in prepared.remarks:

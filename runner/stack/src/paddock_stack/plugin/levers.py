@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 from paddock_stack.plugin import rebindings, switches
 from paddock_stack.shapes.guard import installed_version, require
-from paddock_stack.shapes.needs import PRUNED_HEAD, SKINNY_BF16, SKINNY_LINEAR
+from paddock_stack.shapes.needs import PERSISTENT_NORMS, PRUNED_HEAD, SKINNY_BF16, SKINNY_LINEAR
 
 GEMMA4 = "paddock_stack.models.gemma4:PrunedGemma4"
 ATTENTION = {
@@ -72,6 +72,7 @@ def hold_rows_of_norms() -> None:
     """Have torch compile norms that hold a row in registers; raise `NotASwitch` where no GPU would run them."""
     if is_cpu():
         raise switches.NotASwitch(f"{switches.PERSISTENT_NORMS} is 1, but only kernels for a GPU are compiled so")
+    require(PERSISTENT_NORMS)
     from paddock_stack.plugin.persistent_norms import prefer
 
     prefer()

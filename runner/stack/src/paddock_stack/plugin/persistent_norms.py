@@ -7,23 +7,14 @@ and there is one shape of kernel to choose from, so nothing is timed.
 
 from __future__ import annotations
 
-from inspect import signature
 from typing import Any
 
-from torch import __version__ as torch_version
 from torch._inductor import config
 from torch._inductor.choices import InductorChoices
 from torch._inductor.runtime.hints import ReductionHint
 from torch._inductor.virtualized import V
 
-from paddock_stack.refusals import Refused
-
 WIDEST_ROW = 8192  # 32 numbers for each of 256 threads
-_TAKES = ["features", "cooperative_reduction"]
-
-
-class UnknownTorch(Refused):
-    """The installed torch does not choose kernels as this rule assumes; nothing of it was changed."""
 
 
 class PersistentNorms(InductorChoices):  # type: ignore[misc]  # torch is not seen here
@@ -32,22 +23,19 @@ class PersistentNorms(InductorChoices):  # type: ignore[misc]  # torch is not se
     @staticmethod
     def should_use_persistent_reduction(features: Any, cooperative_reduction: bool) -> bool:
         """Return whether the reduction that `features` tells of holds its rows in registers."""
+        if not config.triton.persistent_reductions:
+            return False
         if InductorChoices.should_use_persistent_reduction(features, cooperative_reduction):
             return True
         alone = features.get_reduction_hint() == ReductionHint.INNER and not cooperative_reduction
         return alone and bool(V.graph.sizevars.statically_known_leq(features.reduction_numel, WIDEST_ROW))
 
     def uuid(self) -> str:
-        """Return what torch's caches know this rule by; torch 2.14 asks for it."""
+        """Return what torch's caches know this rule by; torch 2.11 takes the class's name instead."""
         return f"paddock_stack.persistent_norms.{WIDEST_ROW}"
 
 
 def prefer() -> None:
-    """Let whatever this process compiles from now on follow these rules; raise `UnknownTorch` where it can't."""
-    taken = list(signature(InductorChoices.should_use_persistent_reduction).parameters)
-    if not hasattr(config, "inductor_choices_class") or taken != _TAKES:
-        raise UnknownTorch(
-            f"rows of norms in registers don't fit torch {torch_version}; set levers.persistent_norms=false"
-        )
+    """Let whatever this process compiles from now on follow these rules."""
     config.inductor_choices_class = PersistentNorms
     V.set_choices_handler(PersistentNorms())  # this thread may have made its rules already

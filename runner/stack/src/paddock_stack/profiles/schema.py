@@ -1,4 +1,4 @@
-"""Say what a profile is. `bundled/common.toml` shows every key with its meaning.
+"""Say what a profile is: its keys are the fields below, and `paddock-stack profiles NAME` shows all of one.
 
 Whatever stands in a file and has no place here is refused by name, as is a value of another type.
 """

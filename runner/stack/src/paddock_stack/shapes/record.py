@@ -1,8 +1,8 @@
-"""Record, of a vLLM source tree, the shapes that the stack needs, as one small JSON file.
+"""Record, of a library's source tree, the shapes that the stack needs, as one small JSON file.
 
-    python -m paddock_stack.shapes.record FOLDER VERSION OUT.json
+    python -m paddock_stack.shapes.record FOLDER RELEASE OUT.json
 
-FOLDER holds the package `vllm`: unpack a wheel's `vllm/*.py` there by hand.
+FOLDER holds the package: unpack a wheel's `vllm/*.py` there by hand, or torch's. RELEASE is as in "vLLM 0.33.0".
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from paddock_stack.shapes.source import Source, SourceTree
 def main(arguments: list[str]) -> int:
     """Write the recording named last; return 0, or 1 after one sentence on stderr."""
     if len(arguments) != 3:
-        print("usage: record FOLDER VERSION OUT.json", file=sys.stderr)
+        print("usage: record FOLDER RELEASE OUT.json", file=sys.stderr)
         return 1
-    folder, version, out = arguments
-    told = {"vllm": version, "places": recorded(SourceTree(Path(folder), version))}
+    folder, release, out = arguments
+    told = {"release": release, "places": recorded(SourceTree(Path(folder), release))}
     Path(out).write_text(json.dumps(told, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     return 0
 

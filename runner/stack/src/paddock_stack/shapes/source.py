@@ -1,4 +1,4 @@
-"""Read the shape of functions and classes off vLLM's source without importing it."""
+"""Read the shape of functions and classes off a library's source without importing it."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ class Seen:
 
 
 class Source(Protocol):
-    """A vLLM whose places can be looked up."""
+    """A library whose places can be looked up; `release` names it for people, as `vLLM 0.23.0`."""
 
-    version: str
+    release: str
 
     def find(self, place: str) -> Seen | None:
         """Return what stands at `place` (`module:Qualified.name`), or None where nothing does."""
 
 
 class SourceTree:
-    """A vLLM lying in a folder: `root` is the one that holds the package `vllm`."""
+    """A library lying in a folder: `root` is the one that holds its package."""
 
-    def __init__(self, root: Path, version: str) -> None:
+    def __init__(self, root: Path, release: str) -> None:
         self._root = root
-        self.version = version
+        self.release = release
 
     def find(self, place: str) -> Seen | None:
         """Return what the file of that module says; a module or name that is not there is None."""
@@ -46,11 +46,11 @@ class SourceTree:
 
 
 class Recording:
-    """A vLLM of which only the needed shapes were kept, in a small JSON file."""
+    """A library of which only the needed shapes were kept, in a small JSON file."""
 
     def __init__(self, path: Path) -> None:
         told = json.loads(path.read_text(encoding="utf-8"))
-        self.version: str = told["vllm"]
+        self.release: str = told["release"]
         self.places: dict[str, dict[str, list[str]]] = told["places"]
 
     def find(self, place: str) -> Seen | None:

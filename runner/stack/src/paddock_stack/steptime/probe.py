@@ -117,7 +117,7 @@ def watch(path: str, *, on_gpu: bool) -> None:
     """Time every step and draft of this process's vLLM into the file at `path`; a second call changes nothing.
 
     No GPU is asked for anything before the first step: the processes that vLLM forks from this one could not use it.
-    Raises `UnknownVllm` where the methods to wrap are not there.
+    Raises `UnknownLibrary` where the methods to wrap are not there.
     """
     require(STEPTIME)
     probe = Probe(Path(path), clock_of(on_gpu=on_gpu))
