@@ -101,6 +101,12 @@ class Unavailable(PaddockError):
     code = "UNAVAILABLE"
 
 
+class Full(PaddockError):
+    """The disk of the store or of the database has no room left; nothing of what was sent was kept."""
+
+    code = "STORAGE_FULL"
+
+
 class BadGateway(PaddockError):
     """What this call was to start could not be started; nothing was kept."""
 

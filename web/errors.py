@@ -1,5 +1,7 @@
 """Failures as answers: the status of their kind (`web.statuses`), and the one JSON shape of an error."""
 
+import errno
+import logging
 from collections.abc import Mapping
 from urllib.parse import urlencode
 
@@ -16,6 +18,12 @@ from web.pages.failure import failure_page, wants_page
 from web.sessions import SignInNeeded
 from web.statuses import status_of
 from web.text import UNSTORABLE
+
+_log = logging.getLogger(__name__)
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_FULL_WORDS = ("database or disk is full", "No space left on device")
+"""What SQLite and PostgreSQL say of a full disk."""
 
 TOO_LARGE = ("SYNC_TOO_LARGE", "The body is larger than this call takes; nothing of it was kept.")
 """Code and message of a body that is refused unread."""
@@ -73,7 +81,21 @@ def _http(request: Request, error: HTTPException) -> Response:
     return _answer(request, error.status_code, code, str(error.detail), headers=headers)
 
 
-def _database(request: Request, _error: OperationalError) -> Response:
+def _full(request: Request, error: Exception) -> Response:
+    _log.error("No room left on the disk, so %s %s was refused: %s", request.method, request.url.path, error)
+    message = "The server's disk is full; nothing of what you sent was kept."
+    return _paddock(request, errors.Full(message, hint="Tell the organizers, and send it again once there is room."))
+
+
+def _system(request: Request, error: OSError) -> Response:
+    if error.errno in _FULL:
+        return _full(request, error)
+    raise error  # `_broken` answers, and the log gets the traceback
+
+
+def _database(request: Request, error: OperationalError) -> Response:
+    if any(word in str(error.orig) for word in _FULL_WORDS):
+        return _full(request, error)
     message = "The database can't take this now; nothing was changed."
     return _answer(request, 503, "UNAVAILABLE", message, "Try again in a few seconds.", {"Retry-After": "3"})
 
@@ -96,3 +118,4 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(DataError, _unstorable)  # type: ignore[arg-type]
     app.add_exception_handler(Exception, _broken)
     app.add_exception_handler(OperationalError, _database)  # type: ignore[arg-type]
+    app.add_exception_handler(OSError, _system)  # type: ignore[arg-type]

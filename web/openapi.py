@@ -30,9 +30,10 @@ MEANINGS = {
     429: "A budget is spent.",
     502: "What this call was to start could not be started; nothing was kept.",
     503: "A part that this call depends on doesn't answer; nothing was done.",
+    507: "The server's disk is full; nothing of what was sent was kept.",
 }
 
-_ALWAYS = (400, 503)
+_ALWAYS = (400, 503, 507)
 _WRITES = (401, 403, 404, 409, 413, 422, 429)
 _BY_NEED: dict[Callable[..., Any], tuple[int, ...]] = {
     deps.maybe_bearer: (401, 403),

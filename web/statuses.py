@@ -14,6 +14,7 @@ STATUS: dict[type[errors.PaddockError], int] = {
     errors.TooMany: 429,
     errors.Unavailable: 503,
     errors.BadGateway: 502,
+    errors.Full: 507,
     errors.Corrupt: 500,
     errors.PaddockError: 500,
 }

@@ -14,6 +14,7 @@ _TITLES = {
     405: "That doesn’t go this way",
     429: "Too much at once",
     503: "Not right now",
+    507: "No room left",
 }
 
 

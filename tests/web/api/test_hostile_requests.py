@@ -1,10 +1,18 @@
 """Whatever a request says, it is answered in the one shape of an error, never with a bare 500."""
 
+import errno
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
 from urllib.parse import quote
 
 import pytest
+from sqlalchemy import event
 from sqlalchemy.exc import DataError
+
+from storage.local.blobs import Blobs
 
 STRANGE = [
     "%00",
@@ -110,6 +118,60 @@ def test_what_nobody_foresaw_keeps_the_shape_of_an_error(api, app) -> None:
     assert answer.status_code == 500
     assert answer.json()["error"]["code"] == "INTERNAL"
     assert "secret" not in answer.text
+
+
+def test_a_full_disk_is_told_and_nothing_is_kept_on_dev_full_in_place_of_the_store(
+    api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada = api.person("ada")
+    api.agent("red-fox", ada)
+    before = api.files()
+
+    @contextmanager
+    def full(_blobs: Blobs) -> Iterator[BinaryIO]:
+        with Path("/dev/full").open("r+b", buffering=0) as file:
+            yield file
+
+    monkeypatch.setattr(Blobs, "incoming", full)
+    answer = api.client.post("/v1/messages", json={"agent_id": "red-fox", "body": "hello"}, headers=ada)
+    assert_full(answer)
+    assert api.files() == before
+
+
+def test_a_database_without_room_for_a_page_more_is_a_full_disk(api) -> None:
+    ada = api.person("ada")
+    api.agent("red-fox", ada)
+    before = api.files()
+
+    def no_page_more(connection: Any, *_: Any) -> None:
+        pages = connection.execute("pragma page_count").fetchone()[0]
+        connection.execute(f"pragma max_page_count = {pages}")
+
+    event.listen(api.site.engine, "checkout", no_page_more)
+    body = "word " * 5000
+    answer = api.client.post("/v1/messages", json={"agent_id": "red-fox", "body": body}, headers=ada)
+    event.remove(api.site.engine, "checkout", no_page_more)
+    assert_full(answer)
+    assert api.files() == before
+
+
+def test_another_fault_of_the_system_is_ours_and_a_secret(api, app) -> None:
+    @app.get("/v1/denied")
+    def denied() -> None:
+        raise PermissionError(errno.EACCES, "denied", "/secret/of/ours")
+
+    answer = api.client.get("/v1/denied")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (500, "INTERNAL")
+    assert "secret" not in answer.text
+
+
+def assert_full(answer: Any) -> None:
+    assert answer.status_code == 507
+    assert answer.json()["error"] == {
+        "code": "STORAGE_FULL",
+        "message": "The server's disk is full; nothing of what you sent was kept.",
+        "hint": "Tell the organizers, and send it again once there is room.",
+    }
 
 
 def test_text_that_the_database_has_no_form_for_is_a_malformed_request(api, app) -> None:
