@@ -21,7 +21,6 @@ import subprocess
 import sys
 import time
 import urllib.request
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -146,8 +145,9 @@ class Server:
     def stop(self) -> None:
         """Ask it to end as a runner does, and wait."""
         self._process.send_signal(signal.SIGTERM)
-        self._wait(60)
-        if self._process.poll() is None:
+        try:
+            self._process.wait(60)
+        except subprocess.TimeoutExpired:
             os.killpg(self._process.pid, signal.SIGKILL)
 
     def told(self) -> dict[str, Any]:
@@ -160,10 +160,6 @@ class Server:
         kept = ("resolved", "attention_kernel", "acceptance", "warm_up", "bake")
         digests = [hashlib.sha256(str(ids).encode()).hexdigest()[:8] for ids in once]
         return {**seen, "same": once == again, "answers": digests, **{key: record[key] for key in kept}}
-
-    def _wait(self, seconds: float) -> None:
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(seconds)
 
     def _answer(self, seed: int) -> list[int]:
         draw = random.Random(seed)

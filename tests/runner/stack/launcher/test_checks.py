@@ -143,24 +143,24 @@ def test_windows_that_differ_between_model_and_drafter_are_refused() -> None:
         checks.check_checkpoints(TEXT, drafter)
 
 
-@pytest.mark.parametrize("missing", ["choose_mp_linear_kernel", "default_unquantized_gemm"])
-def test_vllm_without_a_place_for_a_lever_is_refused_before_it_is_started(missing: str) -> None:
+@pytest.mark.parametrize(
+    ("package", "missing", "lever"),
+    [
+        ("vllm", "choose_mp_linear_kernel", "skinny"),
+        ("vllm", "default_unquantized_gemm", "skinny"),
+        ("torch", "_choices_default", "persistent_norms"),
+        ("torch", "InductorChoices.should_use_persistent_reduction", "persistent_norms"),
+    ],
+)
+def test_library_without_a_place_for_a_lever_is_refused_before_the_start(
+    package: str, missing: str, lever: str
+) -> None:
     installed = libraries("vllm-0.33.0", "torch-2.14.0")
-    source = installed["vllm"]
+    source = installed[package]
     source.places = {place: told for place, told in source.places.items() if not place.endswith(f":{missing}")}
-    with pytest.raises(StartRefused, match=r"levers\.skinny=false serves without our products"):
+    with pytest.raises(StartRefused, match=rf"does not fit {source.release}: .*; levers\.{lever}=false serves"):
         checks.check_libraries(load("int4-fast", Machine.A10G), installed.__getitem__)
-    checks.check_libraries(load("int4-fast", Machine.A10G, {"levers.skinny": False}), installed.__getitem__)
-
-
-@pytest.mark.parametrize("missing", ["_choices_default", "InductorChoices.should_use_persistent_reduction"])
-def test_torch_without_a_place_for_a_lever_is_refused_before_vllm_is_started(missing: str) -> None:
-    installed = libraries("vllm-0.33.0", "torch-2.14.0")
-    source = installed["torch"]
-    source.places = {place: told for place, told in source.places.items() if not place.endswith(f":{missing}")}
-    with pytest.raises(StartRefused, match=r"does not fit torch 2\.14\.0: .*levers\.persistent_norms=false serves"):
-        checks.check_libraries(load("int4-fast", Machine.A10G), installed.__getitem__)
-    checks.check_libraries(load("int4-fast", Machine.A10G, {"levers.persistent_norms": False}), installed.__getitem__)
+    checks.check_libraries(load("int4-fast", Machine.A10G, {f"levers.{lever}": False}), installed.__getitem__)
 
 
 def test_fixed_split_is_the_default_where_it_fits_and_is_refused_elsewhere() -> None:

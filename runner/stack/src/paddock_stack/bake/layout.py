@@ -57,6 +57,18 @@ class Matrix:
         return classes.get(self.kind, "Linear")
 
 
+@dataclass(frozen=True)
+class Vector:
+    """Say what the configuration promises of one norm or scalar.
+
+    Served models do without an `optional` one: a layer that reads another's keys norms none, and no scalar is a one.
+    """
+
+    name: str
+    size: int
+    optional: bool = False
+
+
 def matrices(config: Config, names: Names, head_rows: int | None = None) -> list[Matrix]:
     """Return every weight matrix of the language model, its head with `head_rows` where `config` can't tell."""
     text = text_part(config)
@@ -117,31 +129,22 @@ def _of_layer(text: Config, prefix: str, layer: Layer) -> Iterator[Matrix]:
         yield Matrix(f"{prefix}per_layer_projection", Kind.PER_LAYER, hidden, per_layer)
 
 
-def vectors(config: Config, names: Names) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of the language model's norms and scalars by tensor name."""
+def vectors(config: Config, names: Names) -> Iterator[Vector]:
+    """Yield the language model's norms and scalars."""
     text = text_part(config)
     hidden, per_layer = number(text, "hidden_size"), number(text, "hidden_size_per_layer_input", 0)
-    found: dict[str, tuple[int, ...]] = {f"{names.prefix}norm.weight": (hidden,)}
+    yield Vector(f"{names.prefix}norm.weight", hidden)
     if per_layer:
-        found[f"{names.prefix}per_layer_projection_norm.weight"] = (per_layer,)
+        yield Vector(f"{names.prefix}per_layer_projection_norm.weight", per_layer)
     for index, layer in enumerate(layers(text)):
         prefix = names.layer(index)
-        norms = ["input", "post_attention", "pre_feedforward", "post_feedforward"]
-        found |= {f"{prefix}{norm}_layernorm.weight": (hidden,) for norm in norms}
-        found |= {f"{prefix}self_attn.{norm}_norm.weight": (layer.head_dim,) for norm in ("q", "k")}
-        found |= {f"{prefix}post_per_layer_input_norm.weight": (hidden,)} if per_layer else {}
-        found[f"{prefix}layer_scalar"] = (1,)
-    return found
-
-
-def may_lack(config: Config) -> set[str]:
-    """Return which vectors of layers served models do without, each as `layer.name`.
-
-    A layer that reads another's keys norms none of its own; a scalar that is missing is one.
-    """
-    described = list(enumerate(layers(text_part(config))))
-    norms = {f"{index}.self_attn.k_norm.weight" for index, layer in described if layer.is_sharer}
-    return norms | {f"{index}.layer_scalar" for index, _ in described}
+        for norm in ("input", "post_attention", "pre_feedforward", "post_feedforward"):
+            yield Vector(f"{prefix}{norm}_layernorm.weight", hidden)
+        yield Vector(f"{prefix}self_attn.q_norm.weight", layer.head_dim)
+        yield Vector(f"{prefix}self_attn.k_norm.weight", layer.head_dim, optional=layer.is_sharer)
+        if per_layer:
+            yield Vector(f"{prefix}post_per_layer_input_norm.weight", hidden)
+        yield Vector(f"{prefix}layer_scalar", 1, optional=True)
 
 
 def check(config: Config, names: Names, tensors: Mapping[str, Tensor], head_rows: int | None = None) -> None:
@@ -157,13 +160,15 @@ def check(config: Config, names: Names, tensors: Mapping[str, Tensor], head_rows
         raise Refused("config.json ties the head to the embedding, but the weights hold a head of its own")
     for matrix in matrices(config, names, head_rows):
         _check_matrix(matrix, quantization.scheme_of(config, matrix.module, matrix.of_class), tensors)
-    spared = may_lack(config)
-    for name, shape in vectors(config, names).items():
-        held = tensors.get(name)
-        if held is None and name.removeprefix(f"{names.prefix}layers.") not in spared:
-            raise Refused(f"the weights lack {name}, which config.json promises")
-        if held is not None and held.shape != shape:
-            raise Refused(f"{name} has the shape {list(held.shape)}, but config.json makes it {list(shape)}")
+    for vector in vectors(config, names):
+        _check_vector(vector, tensors.get(vector.name))
+
+
+def _check_vector(vector: Vector, held: Tensor | None) -> None:
+    if held is None and not vector.optional:
+        raise Refused(f"the weights lack {vector.name}, which config.json promises")
+    if held is not None and held.shape != (vector.size,):
+        raise Refused(f"{vector.name} has the shape {list(held.shape)}, but config.json makes it [{vector.size}]")
 
 
 def _check_matrix(matrix: Matrix, scheme: Scheme | None, tensors: Mapping[str, Tensor]) -> None:

@@ -1,7 +1,7 @@
 """List, lever by lever, the names and signatures of vLLM and of torch that the stack uses.
 
 A place is written `module:Qualified.name`. What is read is their source, never imported modules: the same list
-is held against the installed vLLM at load and against recorded sources of other releases in the tests.
+is held against the installed one at load and against recorded sources of other releases in the tests.
 """
 
 from __future__ import annotations
