@@ -26,7 +26,7 @@ def test_steps_and_drafts_of_an_engine_are_timed(zygote: Zygote, checkpoints: Pa
     assert told["clock"] == "perf_counter"
     assert set(told["steps"]) == {"execute_model", "sample_tokens", "propose"}
     steps, drafts = told["steps"]["execute_model"], told["steps"]["propose"]
-    assert 8 <= steps["count"] <= 34
-    assert drafts["count"] <= steps["count"]
-    assert 0 < steps["p50_ms"] <= steps["p90_ms"] <= steps["p99_ms"] <= steps["max_ms"]
-    assert 0 < drafts["mean_ms"] < told["steps"]["sample_tokens"]["mean_ms"]  # on the V1 runner the draft is inside it
+    assert 8 <= drafts["calls"] <= steps["calls"] <= 34
+    for kind in told["steps"].values():  # how many of the calls its allowance pays for is the machine's affair
+        assert 1 <= kind["count"] <= kind["calls"]
+        assert 0 < kind["p50_ms"] <= kind["p90_ms"] <= kind["p99_ms"] <= kind["max_ms"]
