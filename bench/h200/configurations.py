@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from paddock_stack.launcher import command
-from paddock_stack.profiles.catalogue import load
+from paddock_stack.profiles.catalogue import load, read_setting
 from paddock_stack.profiles.schema import Machine
 
 MARLIN = {"VLLM_DISABLED_KERNELS": "MacheteLinearKernel,CutlassW4A8LinearKernel"}
@@ -44,16 +44,17 @@ def configuration(name: str, folder: Path) -> tuple[dict[str, str], dict[str, An
     """Return the environment and engine of a name, which is one of two kinds:
 
     SHAPE-LAYERS[-int4-gN][+marlin|+ours][+2d|+split][+norms][+det][+mtpK]   lever by lever
-    SHAPE:PROFILE[+mtpK]                             a bundled profile, drafting only if it says so
+    SHAPE:PROFILE[:KEY=VALUE ...][+mtpK]             a bundled profile with overrides, drafting only if it says so
     """
     return _of_profile(name, folder) if ":" in name else _of_levers(name, folder)
 
 
 def _of_profile(name: str, folder: Path) -> tuple[dict[str, str], dict[str, Any]]:
-    shape, _, rest = name.partition(":")
-    told, _, tokens = rest.partition("+mtp")
+    named, _, tokens = name.partition("+mtp")
+    shape, told, *settings = named.split(":")
     machine = Machine.CPU if shape == "tiny" else Machine.H200
-    profile = load(told, machine, {"speculation.tokens": int(tokens or 0)})
+    overrides = dict(read_setting(each) for each in settings) | {"speculation.tokens": int(tokens or 0)}
+    profile = load(told, machine, overrides)
     own = folder / f"{shape}-drafter-{told}"
     said = command.options(profile, own if own.is_dir() else folder / f"{shape}-drafter")
     engine = {option.replace("-", "_"): value for option, value in said.items() if option not in SERVERS}
