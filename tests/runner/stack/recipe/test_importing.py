@@ -117,7 +117,8 @@ def test_a_profile_that_cannot_be_loaded_is_not_written(tmp_path: Path, capsys: 
     assert not (tmp_path / "made.toml").exists()
 
 
-_DRAFTS = {"SPECULATIVE_CONFIG": {"model": "a/drafter", "num_speculative_tokens": 6}}
+_SPLIT = {"SPLITKV_VERIFY": "1"}
+_DRAFTS = {**_SPLIT, "SPECULATIVE_CONFIG": {"model": "a/drafter", "num_speculative_tokens": 6}}
 
 
 @pytest.mark.parametrize(
@@ -141,13 +142,13 @@ _DRAFTS = {"SPECULATIVE_CONFIG": {"model": "a/drafter", "num_speculative_tokens"
         ({"DRAFTER_SHA256": "5d41"}, "DRAFTER_SHA256", "dropped", "SPECULATIVE_CONFIG"),
         ({**_DRAFTS, "DRAFTER_BUCKET": "hf://buckets/a/b"}, "SPECULATIVE_CONFIG.model", "conflict", "DRAFTER_BUCKET"),
         (
-            {"SPECULATIVE_CONFIG": {"num_speculative_tokens": 6, "draft_sample_method": "greedy"}},
+            {**_SPLIT, "SPECULATIVE_CONFIG": {"num_speculative_tokens": 6, "draft_sample_method": "greedy"}},
             "SPECULATIVE_CONFIG.draft_sample_method",
             "dropped",
             "no key",
         ),
         (
-            {"SPECULATIVE_CONFIG": {"num_speculative_tokens": 6, "use_local_argmax_reduction": False}},
+            {**_SPLIT, "SPECULATIVE_CONFIG": {"num_speculative_tokens": 6, "use_local_argmax_reduction": False}},
             "SPECULATIVE_CONFIG.use_local_argmax_reduction",
             "conflict",
             "local argmax",
@@ -166,6 +167,8 @@ _DRAFTS = {"SPECULATIVE_CONFIG": {"model": "a/drafter", "num_speculative_tokens"
             "LM_HEAD_PRUNE is off",
         ),
         ({"WARMUP_MAX_TOKENS": "4"}, "WARMUP_MAX_TOKENS", "conflict", "at least 16"),
+        ({**_DRAFTS, "SPLITKV_VERIFY": "0"}, "SPLITKV_VERIFY", "conflict", "attention = 2d"),
+        ({"SPECULATIVE_CONFIG": {"num_speculative_tokens": 6}}, "SPLITKV_VERIFY", "conflict", "attention = 2d"),
     ],
 )
 def test_what_the_profile_does_not_do_has_a_row_of_its_own(
@@ -183,7 +186,7 @@ def test_what_the_profile_does_not_do_has_a_row_of_its_own(
         {"HF_OVERRIDES": {"text_config": {"sliding_window": 192}}, "SLIDING_WINDOW": "192"},
         {"ATTENTION_BACKEND": "TRITON_ATTN"},
         {**_DRAFTS, "DRAFTER_SHA256": "5d41"},
-        {"SPECULATIVE_CONFIG": {"method": "mtp", "model": "a/d", "use_local_argmax_reduction": True}},
+        {**_SPLIT, "SPECULATIVE_CONFIG": {"method": "mtp", "model": "a/d", "use_local_argmax_reduction": True}},
         {"WEIGHTS_BUCKET": "hf://buckets/a/b", "SERVE_MODEL_OVERRIDE": "hf://buckets/a/b"},
         {"WARMUP_SEED": "0", "WARMUP_MAX_TOKENS": "16"},
     ],

@@ -1,6 +1,6 @@
-"""The only place where names of vLLM are bound anew, each after its shape was checked.
+"""Bind functions of vLLM anew, each after its shape was checked.
 
-vLLM offers no extension point for these. A rebinding replaces a whole function or method by one of the same
+vLLM offers no extension point for these; where it has a list or a setting, the lever's own module uses that. A rebinding replaces a whole function or method by one of the same
 signature; no source text is read or changed.
 """
 

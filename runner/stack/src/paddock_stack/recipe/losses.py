@@ -22,6 +22,7 @@ def losses(env: Mapping[str, str], off: Mapping[str, str]) -> Iterator[Row]:
     """
     yield from _overrides(env)
     yield from _speculation(env)
+    yield from _verification(env, off)
     yield from _weights(env)
     if env.get("ATTENTION_BACKEND", "TRITON_ATTN") != "TRITON_ATTN":
         how = "levers.attention is native all the same, vLLM's TRITON_ATTN; no other is offered"
@@ -62,6 +63,14 @@ def _speculation(env: Mapping[str, str]) -> Iterator[Row]:
     if told.get("use_local_argmax_reduction", True) is not True:
         name, value = "SPECULATIVE_CONFIG.use_local_argmax_reduction", _shown(told["use_local_argmax_reduction"])
         yield Row(name, value, _CONFLICT, "local argmax is on all the same: the same tokens, sooner")
+
+
+def _verification(env: Mapping[str, str], off: Mapping[str, str]) -> Iterator[Row]:
+    """Yield that drafts are verified by split attention, where the manifest left it as vLLM 0.22 and 0.23 had it."""
+    name = "SPLITKV_VERIFY"
+    if "SPECULATIVE_CONFIG" in env and name not in env:
+        how = "vLLM 0.33 splits the keys of up to eight verified rows all the same; levers.attention = 2d splits none"
+        yield Row(name, off.get(name, ""), _CONFLICT, how)
 
 
 def _weights(env: Mapping[str, str]) -> Iterator[Row]:

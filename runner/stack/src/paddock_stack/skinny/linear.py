@@ -1,6 +1,6 @@
 """Serve compressed-tensors' int4 layers by our product for up to eight tokens, by Marlin for more.
 
-Both layouts of the weights stay in memory (2.4 GB more for E4B): prefill wants Marlin's tiles, decoding ours.
+Both layouts of the weights stay in memory (2.6 GB more for E4B): prefill wants Marlin's tiles, decoding ours.
 """
 
 from __future__ import annotations
