@@ -1,7 +1,7 @@
 """Bind functions of vLLM anew, each after its shape was checked.
 
-vLLM offers no extension point for these; where it has a list or a setting, the lever's own module uses that. A rebinding replaces a whole function or method by one of the same
-signature; no source text is read or changed.
+vLLM offers no extension point for these; where it has a list or a setting, the lever's own module uses that. A
+rebinding replaces a whole function or method by one of the same signature; no source text is read or changed.
 """
 
 from __future__ import annotations
