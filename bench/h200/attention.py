@@ -39,7 +39,7 @@ CUTS = tuple(
     for warps in (4, 8)
     if segment >= tile
 )
-Call = Callable[[], None]
+Call = Callable[[], torch.Tensor]
 
 
 class Kind(NamedTuple):
@@ -128,8 +128,7 @@ def fits(cut: Cut, kind: Kind) -> bool:
 def answer(way: Callable[..., Call], kind: Kind, query: torch.Tensor, case: Paged) -> torch.Tensor:
     """Return what one call of `way` writes."""
     output = torch.full((query.shape[0], HEADS, kind.head), float("nan"), dtype=query.dtype, device=query.device)
-    way(kind, query, case, output)()
-    return output
+    return way(kind, query, case, output)()
 
 
 def fixed(
@@ -141,9 +140,13 @@ def fixed(
     cut: Cut | None = None,
 ) -> Call:
     """Return a call of the fixed split."""
-    own = room or kind.room(cut)
-    tokens = query.shape[0]
-    return lambda: launch(query, case, output, own, window=kind.window, longest=LONGEST, longest_query=tokens, cut=cut)
+    own, told = room or kind.room(cut), {"window": kind.window, "longest": LONGEST, "cut": cut}
+
+    def call() -> torch.Tensor:
+        launch(query, case, output, own, longest_query=query.shape[0], **told)
+        return output
+
+    return call
 
 
 def split_buffers(kind: Kind) -> dict[str, Any]:
@@ -162,25 +165,30 @@ def stock(
     kind: Kind, query: torch.Tensor, case: Paged, output: torch.Tensor, parts: dict[str, Any] | None = None
 ) -> Call:
     """Return a call of vLLM's unified attention: 2D, or 3D with `parts`."""
-    return lambda: unified_attention(
-        q=query,
-        k=case.keys,
-        v=case.values,
-        out=output,
-        cu_seqlens_q=case.starts,
-        max_seqlen_q=query.shape[0],
-        seqused_k=case.lengths,
-        max_seqlen_k=LONGEST,
-        softmax_scale=1.0,
-        causal=True,
-        window_size=(kind.window - 1, 0) if kind.window else (-1, -1),
-        block_table=case.table,
-        softcap=0,
-        q_descale=None,
-        k_descale=None,
-        v_descale=None,
-        **(parts or {}),
-    )
+
+    def call() -> torch.Tensor:
+        unified_attention(
+            q=query,
+            k=case.keys,
+            v=case.values,
+            out=output,
+            cu_seqlens_q=case.starts,
+            max_seqlen_q=query.shape[0],
+            seqused_k=case.lengths,
+            max_seqlen_k=LONGEST,
+            softmax_scale=1.0,
+            causal=True,
+            window_size=(kind.window - 1, 0) if kind.window else (-1, -1),
+            block_table=case.table,
+            softcap=0,
+            q_descale=None,
+            k_descale=None,
+            v_descale=None,
+            **(parts or {}),
+        )
+        return output
+
+    return call
 
 
 def paged(kind: Kind, length: int, tokens: int) -> Paged:

@@ -43,17 +43,19 @@ BAKED = {
 def configuration(name: str, folder: Path) -> tuple[dict[str, str], dict[str, Any]]:
     """Return the environment and engine of a name, which is one of two kinds:
 
-    SHAPE-LAYERS[-int4-gN][+marlin|+ours][+2d|+split][+norms][+det][+mtpK]   lever by lever
-    SHAPE:PROFILE[:KEY=VALUE ...][+mtpK]             a bundled profile with overrides, drafting only if it says so
+    SHAPE-LAYERS[-int4-gN][+marlin|+ours][+2d|+split][+det][+mtpK]      lever by lever
+    SHAPE:PROFILE[:KEY=VALUE,...][+mtpK]        a bundled profile with overrides, drafting only if it says so
     """
     return _of_profile(name, folder) if ":" in name else _of_levers(name, folder)
 
 
 def _of_profile(name: str, folder: Path) -> tuple[dict[str, str], dict[str, Any]]:
     named, _, tokens = name.partition("+mtp")
-    shape, told, *settings = named.split(":")
+    shape, _, rest = named.partition(":")
+    told, _, settings = rest.partition(":")
     machine = Machine.CPU if shape == "tiny" else Machine.H200
-    overrides = dict(read_setting(each) for each in settings) | {"speculation.tokens": int(tokens or 0)}
+    overrides = dict(read_setting(each) for each in settings.split(",") if each)
+    overrides["speculation.tokens"] = int(tokens or 0)
     profile = load(told, machine, overrides)
     own = folder / f"{shape}-drafter-{told}"
     said = command.options(profile, own if own.is_dir() else folder / f"{shape}-drafter")
@@ -75,8 +77,6 @@ def _of_levers(name: str, folder: Path) -> tuple[dict[str, str], dict[str, Any]]
         elif extra in ("2d", "split"):
             engine |= {"attention_backend": "CUSTOM"}
             environment["PADDOCK_ATTENTION"] = "2d" if extra == "2d" else "fixed_split"
-        elif extra == "norms":
-            environment["PADDOCK_PERSISTENT_NORMS"] = "1"
         elif extra == "det":
             engine["compilation_config"] = {"inductor_compile_config": REPEATABLE}
         elif extra.startswith("mtp"):

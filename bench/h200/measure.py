@@ -205,7 +205,9 @@ def drafted(llm: Any) -> dict[str, float]:
 
 
 def identity(decoder: Decoder, prompts: int, passes: int) -> dict[str, Any]:
-    """Return how many prompts give the same 256 tokens in each pass, and a digest of each to compare engines with.
+    """Return how many prompts give the same 256 tokens in each pass, and digests to compare engines with.
+
+    `texts` is one of all prompts together.
 
     With an oracle, also of how many these are the plain twin's, and where the others first differ.
     """
@@ -213,7 +215,8 @@ def identity(decoder: Decoder, prompts: int, passes: int) -> dict[str, Any]:
     digests = [hashlib.sha256(",".join(map(str, ids)).encode()).hexdigest()[:16] for ids in decoded[0]]
     same = sum(all(again[index] == ids for again in decoded) for index, ids in enumerate(decoded[0]))
     against = compare(decoder.plain, dict(enumerate(decoded[0], 1000))) if decoder.plain else {}
-    return {"passes": passes, "same": same, "of": prompts, **against, "digests": digests}
+    texts = hashlib.sha256(",".join(digests).encode()).hexdigest()[:16]
+    return {"passes": passes, "same": same, "of": prompts, **against, "texts": texts, "digests": digests}
 
 
 if __name__ == "__main__":

@@ -155,6 +155,17 @@ def test_a_database_without_room_for_a_page_more_is_a_full_disk(api) -> None:
     assert api.files() == before
 
 
+def test_a_browser_gets_a_full_disk_as_a_page(api, app) -> None:
+    @app.get("/full")
+    def full() -> None:
+        raise OSError(errno.EDQUOT, "Disk quota exceeded", "/secret/of/ours")
+
+    answer = api.client.get("/full", headers={"accept": "text/html"})
+    assert (answer.status_code, answer.headers["content-type"]) == (507, "text/html; charset=utf-8")
+    assert "No room left" in answer.text
+    assert "secret" not in answer.text
+
+
 def test_another_fault_of_the_system_is_ours_and_a_secret(api, app) -> None:
     @app.get("/v1/denied")
     def denied() -> None:
