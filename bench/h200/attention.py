@@ -110,13 +110,13 @@ def speeds(kind: Kind, context: int, *, cuts: bool) -> dict[str, float]:
     told: dict[str, float] = {}
     for tokens in (1, TOKENS):
         cases, query = [paged(kind, context, tokens) for _ in range(copies)], kind.query(tokens)
-        told[f"two_d_{tokens}"] = timed([stock(kind, query, case, query.contiguous()) for case in cases])
+        told[f"two_d_{tokens}"] = timed([stock(kind, query, case, query.new_empty(query.shape)) for case in cases])
         if tokens == 1:
             parts = split_buffers(kind)
-            told["three_d_1"] = timed([stock(kind, query, case, query.contiguous(), parts) for case in cases])
+            told["three_d_1"] = timed([stock(kind, query, case, query.new_empty(query.shape), parts) for case in cases])
         for cut in (None, *(each for each in CUTS if cuts and fits(each, kind))):
             room, name = kind.room(cut), f"fixed_{tokens}" + (f" {cut.segment}/{cut.tile}/{cut.warps}" if cut else "")
-            told[name] = timed([fixed(kind, query, case, query.contiguous(), room, cut) for case in cases])
+            told[name] = timed([fixed(kind, query, case, query.new_empty(query.shape), room, cut) for case in cases])
     return told
 
 

@@ -32,15 +32,20 @@ def timed(calls: Sequence[Callable[..., Any]], replays: int = 50) -> float:
     graph.replay()
     if not outputs or not all(is_written(each) for each in outputs):
         raise RuntimeError("a replay of the graph left an output unwritten")
+    return round(median_us(graph.replay, replays) / len(calls), 2)
+
+
+def median_us(run: Callable[[], Any], runs: int) -> float:
+    """Return the median microseconds that the GPU takes for `run`."""
     spans: list[float] = []
-    for _ in range(replays):
+    for _ in range(runs):
         began, ended = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
         began.record()
-        graph.replay()
+        run()
         ended.record()
         ended.synchronize()
-        spans.append(began.elapsed_time(ended) * 1e3 / len(calls))
-    return round(statistics.median(spans), 2)
+        spans.append(began.elapsed_time(ended) * 1e3)
+    return statistics.median(spans)
 
 
 def spoil(outputs: Sequence[torch.Tensor]) -> None:
