@@ -4,7 +4,8 @@
 
 The shapes are those of Gemma 4 E4B: eight query heads on two key heads, 256 wide in layers with a window of 512, 512
 wide in the others. Correctness comes first: the largest error against fp32, and how many rows differ in a bit between
-decoding one by one and verifying 2 to 8 at once. Then microseconds a call, the median of graph replays over caches
+decoding one by one and verifying 2 to 8 at once, from caches as vLLM 0.23 lays them out and from keys and values side
+by side, as 0.32 and later do. Then microseconds a call, the median of graph replays over caches
 larger than the L2 together. With `--cuts` other segments are timed as well.
 """
 
@@ -21,6 +22,7 @@ import torch
 from timing import DEVICE, L2_BYTES, timed
 from vllm.v1.attention.ops.triton_unified_attention import unified_attention
 
+from paddock_stack.attention.fixed_split import halves
 from paddock_stack.attention.fixed_split_plan import TOKENS, Cut, cut_for, slots
 from paddock_stack.attention.fixed_split_scratch import Scratch, scratch
 from paddock_stack.attention.fixed_split_triton import launch
@@ -85,12 +87,12 @@ def main() -> None:
 
 def correctness(kind: Kind) -> dict[str, Any]:
     """Return errors against fp32 and the number of rows, of all lengths, that differ from those of eight together."""
-    ways = {"fixed_split": fixed, "two_d": stock}
+    ways = {"fixed_split": (fixed, False), "fixed_split_beside": (fixed, True), "two_d": (stock, False)}
     told: dict[str, Any] = {}
-    for name, way in ways.items():
+    for name, (way, is_beside) in ways.items():
         error, differing, compared = 0.0, 0, 0
         for length in LENGTHS:
-            case, query = paged(kind, length, TOKENS), kind.query(TOKENS)
+            case, query = paged(kind, length, TOKENS, is_beside=is_beside), kind.query(TOKENS)
             whole = answer(way, kind, query, case)
             error = max(error, float((whole.float() - reference(query, case, kind.window)).abs().max()))
             for count in range(1, TOKENS):
@@ -109,15 +111,23 @@ def speeds(kind: Kind, context: int, *, cuts: bool) -> dict[str, float]:
     copies = max(4, min(96, 2 * L2_BYTES // size))
     told: dict[str, float] = {}
     for tokens in (1, TOKENS):
-        cases, query = [paged(kind, context, tokens) for _ in range(copies)], kind.query(tokens)
-        told[f"two_d_{tokens}"] = timed([stock(kind, query, case, query.new_empty(query.shape)) for case in cases])
+        query = kind.query(tokens)
+        cases, beside = (
+            [paged(kind, context, tokens, is_beside=each) for _ in range(copies)] for each in (False, True)
+        )
+        told[f"two_d_{tokens}"] = over(cases, stock, kind, query)
         if tokens == 1:
-            parts = split_buffers(kind)
-            told["three_d_1"] = timed([stock(kind, query, case, query.new_empty(query.shape), parts) for case in cases])
+            told["three_d_1"] = over(cases, stock, kind, query, split_buffers(kind))
         for cut in (None, *(each for each in CUTS if cuts and fits(each, kind))):
-            room, name = kind.room(cut), f"fixed_{tokens}" + (f" {cut.segment}/{cut.tile}/{cut.warps}" if cut else "")
-            told[name] = timed([fixed(kind, query, case, query.new_empty(query.shape), room, cut) for case in cases])
+            name = f"fixed_{tokens}" + (f" {cut.segment}/{cut.tile}/{cut.warps}" if cut else "")
+            told[name] = over(cases, fixed, kind, query, kind.room(cut), cut)
+        told[f"fixed_beside_{tokens}"] = over(beside, fixed, kind, query, kind.room())
     return told
+
+
+def over(cases: list[Paged], way: Callable[..., Call], kind: Kind, query: torch.Tensor, *rest: Any) -> float:
+    """Return microseconds a call of `way`, over all `cases` in turn, each with an output of its own."""
+    return timed([way(kind, query, case, query.new_empty(query.shape), *rest) for case in cases])
 
 
 def fits(cut: Cut, kind: Kind) -> bool:
@@ -191,13 +201,13 @@ def stock(
     return call
 
 
-def paged(kind: Kind, length: int, tokens: int) -> Paged:
+def paged(kind: Kind, length: int, tokens: int, *, is_beside: bool = False) -> Paged:
     """Return one sequence of `length` random keys in shuffled pages, its last `tokens` asked about."""
     blocks = LONGEST // BLOCK
-    caches = torch.randn(blocks + 1, 2, BLOCK, KV_HEADS, kind.head, device=DEVICE, dtype=torch.bfloat16)
+    page = (KV_HEADS, BLOCK, 2 * kind.head) if is_beside else (2, BLOCK, KV_HEADS, kind.head)
+    cache = torch.randn(blocks + 1, *page, device=DEVICE, dtype=torch.bfloat16)
     table = (torch.randperm(blocks, device=DEVICE) + 1).int()[None]
-    keys, values = caches.unbind(1)
-    return Paged(keys, values, table, _whole([length]), _whole([0, tokens]))
+    return Paged(*halves(cache), table, _whole([length]), _whole([0, tokens]))
 
 
 def shorter(case: Paged, length: int, count: int) -> Paged:

@@ -45,18 +45,11 @@ def test_program_has_the_same_rows_for_any_tokens(group: int, meant: int) -> Non
 
 
 @pytest.mark.parametrize(
-    ("longest_query", "ranges", "cascade", "ours"),
-    [
-        (1, False, False, True),
-        (8, False, False, True),
-        (9, False, False, False),
-        (0, False, False, False),
-        (1, True, False, False),
-        (8, False, True, False),
-    ],
+    ("longest_query", "is_plain", "ours"),
+    [(1, True, True), (8, True, True), (9, True, False), (0, True, False), (1, False, False), (8, False, False)],
 )
-def test_batches_of_the_fixed_split(longest_query: int, ranges: bool, cascade: bool, ours: bool) -> None:
-    assert is_ours(longest_query, has_prefix_ranges=ranges, is_cascade=cascade) is ours
+def test_batches_of_the_fixed_split(longest_query: int, is_plain: bool, ours: bool) -> None:
+    assert is_ours(longest_query, is_plain=is_plain) is ours
 
 
 def test_scratch_is_bounded() -> None:
@@ -136,15 +129,30 @@ def test_layer_that_it_cannot_serve_is_refused(zygote: Zygote, given: dict[str, 
 
 @pytest.mark.vllm
 def test_batch_of_few_tokens_goes_to_the_kernels_and_any_other_to_vllm(zygote: Zygote) -> None:
-    for count in (1, 8):
-        handed = {"window": 512, "longest": 4096, "longest_query": count}
-        took = zygote.call(f"{BACKENDS}:paths", longest_query=count, told={})
-        assert took == ["fixed split", [5, 16, 2, 256], handed]
+    # Keys before values in every block, or beside them in every row of one head.
+    places = {
+        "0.23": [2 * 16384 + 512 + 256 + 3, 2 * 16384 + 8192 + 512 + 256 + 3],
+        "0.32": [2 * 16384 + 8192 + 512 + 3, 2 * 16384 + 8192 + 512 + 256 + 3],
+    }
+    for release, place in places.items():
+        for count in (1, 8):
+            handed = {"window": 512, "longest": 4096, "longest_query": count}
+            took = zygote.call(f"{BACKENDS}:paths", longest_query=count, told={}, release=release)
+            assert took == ["fixed split", [5, 16, 2, 256], place, handed]
     assert zygote.call(f"{BACKENDS}:paths", longest_query=9, told={}) == ["vLLM"]
-    assert zygote.call(f"{BACKENDS}:paths", longest_query=1, told={"mm_prefix_range_tensor": [1]}) == ["vLLM"]
-    assert zygote.call(f"{BACKENDS}:paths", longest_query=1, told={"use_cascade": True}) == ["vLLM"]
+    others = {"mm_prefix_range_tensor": [1], "use_cascade": True, "causal": False, "rswa_window": 512}
+    for name, value in others.items():
+        assert zygote.call(f"{BACKENDS}:paths", longest_query=1, told={name: value}) == ["vLLM"]
     with pytest.raises(TaskFailed, match="960 partial results do not fit the fixed split's scratch for 640"):
         zygote.call(f"{BACKENDS}:paths", longest_query=8, told={"num_actual_tokens": 12, "seq_lens": [40, 4]})
+
+
+@pytest.mark.vllm
+@pytest.mark.parametrize("window", [None, 40])
+def test_answers_from_every_layout_of_vllms_own_cache(
+    zygote: Zygote, interpreter: dict[str, Any], window: int | None
+) -> None:
+    zygote.call(f"{BACKENDS}:answers_from_vllms_own_cache", window=window, **interpreter)
 
 
 @pytest.mark.vllm
@@ -156,6 +164,6 @@ def test_scratch_is_there_before_graphs_and_vllms_is_gone(zygote: Zygote) -> Non
 
 @pytest.mark.vllm
 def test_vllm_of_another_shape_is_refused_in_a_sentence(zygote: Zygote) -> None:
-    sentence = r"the fixed split of attention does not fit vLLM 0\.32\.0: .* no longer mentions use_cascade"
+    sentence = r"the fixed split of attention does not fit vLLM 0\.32\.0: .* no longer mentions .* or transpose, split"
     with pytest.raises(TaskFailed, match=sentence):
-        zygote.call(f"{BACKENDS}:refused_by_its_guard")
+        zygote.call(f"{BACKENDS}:refused_by_its_guard", unsaid="split")

@@ -33,9 +33,9 @@ def test_default_profile_says_all_of_it() -> None:
     assert "--enforce-eager" not in words
 
 
-@pytest.mark.parametrize(("machine", "told"), [(Machine.A10G, "2d"), (Machine.H200, "fixed_split")])
-def test_plugin_is_told_which_attention_the_name_custom_means(tmp_path: Path, machine: Machine, told: str) -> None:
-    profile = load("int4-fast", machine)
+@pytest.mark.parametrize(("name", "told"), [("int4-mtp-2d", "2d"), ("int4-fast", "fixed_split")])
+def test_plugin_is_told_which_attention_the_name_custom_means(tmp_path: Path, name: str, told: str) -> None:
+    profile = load(name, Machine.A10G)
     assert command.options(profile, None)["attention-backend"] == "CUSTOM"
     assert command.environment(profile, {}, tmp_path)["PADDOCK_ATTENTION"] == told
 

@@ -21,8 +21,8 @@ WARMED = Warmed(1, 0, 16, 50, 50, "", 1, (), 0.1)
 @pytest.mark.parametrize(
     ("settings", "vllm", "sizes", "kernels"),
     [
-        ({}, "0.33.0", [1, 2, 4, 8], ["2D", "2D"]),
-        ({"levers.attention": "fixed_split"}, "0.23.0", [1, 2, 4, 8], ["fixed split", "fixed split"]),
+        ({}, "0.33.0", [1, 2, 4, 8], ["fixed split", "fixed split"]),
+        ({"levers.attention": "2d"}, "0.33.0", [1, 2, 4, 8], ["2D", "2D"]),
         ({"levers.attention": "native"}, "0.33.0", [1, 2, 4, 8], ["3D", "3D"]),
         ({"levers.attention": "native"}, "0.23.0", [1, 2, 4, 8], ["3D", "2D"]),
         ({"levers.attention": "native"}, "0.33.0", [1], ["3D", "2D"]),  # a sole size of one turns it off

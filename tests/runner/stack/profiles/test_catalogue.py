@@ -33,7 +33,7 @@ def test_variant_that_differs_says_so(name: str) -> None:
 def test_default_profile_is_what_the_table_says() -> None:
     profile = load(DEFAULT, Machine.A10G)
     assert [step["step"] for step in profile.steps] == ["untie-head"]
-    assert profile.levers.attention is Attention.TWO_D
+    assert profile.levers.attention is Attention.FIXED_SPLIT
     assert profile.levers.skinny
     assert [load(DEFAULT, machine).levers.persistent_norms for machine in Machine] == [True, True, False]
     assert 6 <= profile.speculation.tokens <= 7

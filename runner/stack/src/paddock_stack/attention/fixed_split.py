@@ -66,11 +66,7 @@ class FixedSplitImpl(TritonAttentionImpl):  # type: ignore[misc]  # vLLM's types
         output_block_scale: Any = None,
     ) -> Any:
         """Write the attention of `query` into `output`; arguments as vLLM's."""
-        if attn_metadata is None or not is_ours(
-            attn_metadata.max_query_len,
-            has_prefix_ranges=attn_metadata.mm_prefix_range_tensor is not None,
-            is_cascade=attn_metadata.use_cascade,
-        ):
+        if attn_metadata is None or not is_ours(attn_metadata.max_query_len, is_plain=_is_plain(attn_metadata)):
             return super().forward(
                 layer, query, key, value, kv_cache, attn_metadata, output, output_scale, output_block_scale
             )
@@ -82,7 +78,7 @@ class FixedSplitImpl(TritonAttentionImpl):  # type: ignore[misc]  # vLLM's types
     def _attend(self, query: Any, kv_cache: Any, metadata: Any, output: Any) -> None:
         from paddock_stack.attention.fixed_split_triton import launch
 
-        keys, values = kv_cache.unbind(1)
+        keys, values = halves(kv_cache)
         room, longest = metadata.fixed_split
         tokens = min(metadata.num_actual_tokens, metadata.seq_lens.shape[0] * metadata.max_query_len)
         needed = self.fixed_split.cells(longest) * tokens
@@ -119,6 +115,30 @@ class FixedSplitBackend(TritonAttentionBackend):  # type: ignore[misc]  # vLLM's
     def get_builder_cls() -> type[FixedSplitMetadataBuilder]:
         """Return the builder that brings the scratch along."""
         return FixedSplitMetadataBuilder
+
+
+def halves(kv_cache: Any) -> tuple[Any, Any]:
+    """Return the keys and the values of a layer's cache, each [blocks, block_size, kv_heads, head], strided.
+
+    vLLM 0.23 lays them out as [blocks, 2, block_size, kv_heads, head], and from 0.32 on side by side, as [blocks,
+    kv_heads, block_size, 2 * head].
+    """
+    if kv_cache.dim() == 5:
+        return kv_cache.unbind(1)  # type: ignore[no-any-return]
+    return kv_cache.transpose(1, 2).chunk(2, dim=-1)  # type: ignore[no-any-return]
+
+
+def _is_plain(metadata: Any) -> bool:
+    """Return whether every token of a batch sees its sequence up to itself, as far as vLLM's windows go.
+
+    Cascades are of 0.23; of 0.32 and later are batches that are not causal, or whose windows leave a prefix in view.
+    """
+    return (
+        metadata.mm_prefix_range_tensor is None
+        and not getattr(metadata, "use_cascade", False)
+        and getattr(metadata, "causal", True) is True
+        and getattr(metadata, "rswa_window", None) is None
+    )
 
 
 def _impls(vllm_config: Any, layer_names: list[str]) -> list[FixedSplitImpl]:

@@ -57,9 +57,9 @@ def rows(group: int) -> int:
     return max(LEAST_ROWS, 1 << (TOKENS * group - 1).bit_length())
 
 
-def is_ours(longest_query: int, *, has_prefix_ranges: bool, is_cascade: bool) -> bool:
+def is_ours(longest_query: int, *, is_plain: bool) -> bool:
     """Return whether a batch takes the fixed split; what the host knows of its shape alone decides."""
-    return 0 < longest_query <= TOKENS and not has_prefix_ranges and not is_cascade
+    return 0 < longest_query <= TOKENS and is_plain
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,11 @@ def _differs(need: Need, seen: Seen, place: str) -> str | None:
     if unset:
         return f"{place} no longer sets {', '.join(unset)}"
     unsaid = sorted(set(need.words) - seen.words)
-    return f"{place} no longer mentions {', '.join(unsaid)}" if unsaid else None
+    if unsaid:
+        return f"{place} no longer mentions {', '.join(unsaid)}"
+    if need.either and not any(set(words) <= seen.words for words in need.either):
+        return f"{place} no longer mentions {' or '.join(', '.join(words) for words in need.either)}"
+    return None
 
 
 def _in_order(wanted: tuple[str, ...], given: tuple[str, ...]) -> bool:

@@ -14,7 +14,8 @@ class Need:
     """One function or class that must look as the stack assumes, in the first of `places` that exists.
 
     `parameters` must occur among the function's, in this order; with `exact`, be all of them. `sets` are attributes
-    that it assigns on `self`. `words` are identifiers or strings that must occur in its body.
+    that it assigns on `self`. `words` are identifiers or strings that must occur in its body; of the sets of words in
+    `either`, one whole set must.
     """
 
     places: tuple[str, ...]
@@ -22,6 +23,7 @@ class Need:
     exact: bool = False
     sets: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
+    either: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,8 @@ FIXED_SPLIT_ATTENTION = Lever(
             (f"{_BACKENDS}.triton_attn:TritonAttentionMetadataBuilder.build",),
             ("self", "common_prefix_len", "common_attn_metadata", "fast_build"),
             exact=True,
-            words=("TritonAttentionMetadata", "query_start_loc", "seq_lens", "block_table", "use_cascade"),
+            words=("TritonAttentionMetadata", "query_start_loc", "seq_lens", "block_table"),
+            either=(("use_cascade",), ("causal", "rswa_window")),  # 0.23, and from 0.32 on
         ),
         Need(
             (f"{_BACKENDS}.triton_attn:TritonAttentionMetadataBuilder.build_for_cudagraph_capture",),
@@ -121,9 +124,10 @@ FIXED_SPLIT_ATTENTION = Lever(
             ),
             exact=True,
             words=(
-                *("unbind", "num_actual_tokens", "max_query_len", "query_start_loc", "seq_lens", "block_table"),
-                *("mm_prefix_range_tensor", "use_cascade", "sliding_window"),
+                *("num_actual_tokens", "max_query_len", "query_start_loc", "seq_lens", "block_table"),
+                *("mm_prefix_range_tensor", "sliding_window"),
             ),
+            either=(("unbind", "use_cascade"), ("transpose", "split", "causal", "rswa_window")),
         ),
     ),
 )

@@ -41,10 +41,11 @@ def _recorded(need: Need, source: Source, place: str) -> dict[str, list[str]] | 
     seen = source.find(place)
     if seen is None:
         return None
+    words = {*need.words, *next((each for each in need.either if set(each) <= seen.words), ())}
     return {
         "parameters": list(seen.parameters),
         "sets": sorted(seen.sets & set(need.sets)),
-        "words": sorted(seen.words & set(need.words)),
+        "words": sorted(seen.words & words),
     }
 
 
