@@ -156,13 +156,21 @@ def _impl(**given: Any) -> Any:
     return _module().FixedSplitImpl(**told)
 
 
-def _builder(impls: list[Any], sequences: int = 1) -> Any:
+def builder_with(dtype: str, is_fast_prefill: bool) -> None:
+    """Build metadata over a cache of `dtype`, with or without vLLM's shortcut for prefills of layers that share one."""
+    _builder([_impl()], dtype=getattr(torch, dtype), is_fast_prefill=is_fast_prefill)
+
+
+def _builder(
+    impls: list[Any], sequences: int = 1, dtype: torch.dtype = torch.bfloat16, *, is_fast_prefill: bool = False
+) -> Any:
     from tests.runner.stack.plugin.registering import config_of
 
     config = config_of({f"layers.{index}": SimpleNamespace(impl=impl) for index, impl in enumerate(impls)})
     config.model_config.max_model_len = 4096
     config.scheduler_config.max_num_seqs = sequences
-    spec = SimpleNamespace(block_size=16, dtype=torch.bfloat16)
+    config.cache_config.kv_sharing_fast_prefill = is_fast_prefill
+    spec = SimpleNamespace(block_size=16, dtype=dtype)
     layers = config.compilation_config.static_forward_context
     with mock.patch(f"{TRITON_ATTN}.get_num_attention_heads_from_layers", return_value=8):
         return _module().FixedSplitMetadataBuilder(spec, list(layers), config, torch.device("cpu"))

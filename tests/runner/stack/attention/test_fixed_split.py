@@ -1,9 +1,5 @@
 """Attention over fixed segments is attention, and a row's bits are the same in any company."""
 
-import json
-import os
-import subprocess
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,11 +17,9 @@ from paddock_stack.attention.fixed_split_plan import (
     scratch_rows,
     slots,
 )
-from tests.runner.stack.conftest import SERVER_ENV
-from tests.runner.stack.serving.zygote import ROOT, TaskFailed, Zygote
+from tests.runner.stack.serving.zygote import TaskFailed, Zygote
 
 CACHES, BACKENDS = (f"tests.runner.stack.attention.{name}" for name in ("caches", "backends"))
-SHARED_OF_SM_86 = 99 << 10
 SLIDING, FULL = Layer(8, 2, 256, 512), Layer(8, 2, 512, 0)
 
 
@@ -98,18 +92,6 @@ def test_every_edge(zygote: Zygote, interpreter: dict[str, Any], task: str, argu
 
 
 @pytest.mark.vllm
-def test_compiled_kernels_fit_both_gpus(interpreter: dict[str, Any]) -> None:
-    path = os.pathsep.join([str(ROOT / "runner/stack/src"), interpreter["path"]])
-    script = Path(__file__).with_name("compiling.py")
-    out = subprocess.run(
-        [SERVER_ENV / "bin/python", script], env={**os.environ, "PYTHONPATH": path}, capture_output=True, check=True
-    )
-    told = json.loads(out.stdout)
-    assert len(told) == 8
-    assert all(0 < shared <= SHARED_OF_SM_86 for shared in told.values()), told
-
-
-@pytest.mark.vllm
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
@@ -160,6 +142,15 @@ def test_scratch_is_there_before_graphs_and_vllms_is_gone(zygote: Zygote) -> Non
     rooms = [8 * 8 * 64 * 256, 8 * 8 * 64, 8 * 8 * 64]
     assert zygote.call(f"{BACKENDS}:builders", sequences=1) == {"rooms": rooms, "vllms": [None] * 3}
     assert zygote.call(f"{BACKENDS}:names") == ["CUSTOM", "FixedSplitImpl", "FixedSplitMetadataBuilder"]
+
+
+@pytest.mark.vllm
+def test_engine_that_it_cannot_serve_is_refused(zygote: Zygote) -> None:
+    zygote.call(f"{BACKENDS}:builder_with", dtype="bfloat16", is_fast_prefill=False)
+    with pytest.raises(TaskFailed, match=r"reads keys and values in bfloat16, not torch\.float16"):
+        zygote.call(f"{BACKENDS}:builder_with", dtype="float16", is_fast_prefill=False)
+    with pytest.raises(TaskFailed, match="goes without kv_sharing_fast_prefill"):
+        zygote.call(f"{BACKENDS}:builder_with", dtype="bfloat16", is_fast_prefill=True)
 
 
 @pytest.mark.vllm

@@ -160,6 +160,7 @@ def config_of(layers: dict[str, Any]) -> Any:
         rswa_window=None,
     )
     config = mock.MagicMock(model_config=model)
+    config.cache_config.kv_sharing_fast_prefill = False
     config.compilation_config.static_forward_context = layers
     return config
 

@@ -29,6 +29,8 @@ class FixedSplitMetadataBuilder(TwoDMetadataBuilder):
         super().__init__(kv_cache_spec, layer_names, vllm_config, device)
         if kv_cache_spec.dtype != torch.bfloat16:
             raise CannotSplit(f"the fixed split reads keys and values in bfloat16, not {kv_cache_spec.dtype}")
+        if vllm_config.cache_config.kv_sharing_fast_prefill:
+            raise CannotSplit("the fixed split goes without kv_sharing_fast_prefill, which copies metadata without it")
         self._longest = vllm_config.model_config.max_model_len
         layers = [each.fixed_split for each in _impls(vllm_config, layer_names)]
         if not layers:
