@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from paddock_stack import VERSION
 from paddock_stack.bake.baking import Baked, Route, bake
 from paddock_stack.bake.steps.drop_layers import DropLayers
 from paddock_stack.bake.steps.heads import PruneHead, UntieHead
@@ -174,6 +175,7 @@ def test_provenance_names_parents_steps_and_results_and_keeps_the_history(tmp_pa
     baked(tmp_path / "one", tmp_path / "two", UntieHead(bits="none"))
     told = json.loads((tmp_path / "two/paddock-bake.json").read_text())
     assert told["steps"] == [{"step": "untie-head", "bits": "none", "group_size": 32}]
+    assert told["tool"] == f"paddock-stack {VERSION}"
     assert told["parent"]["provenance"]["steps"] == [{"step": "drop-layers", "layers": list(DROPPED)}]
     assert told["parent"]["files"] == told["parent"]["provenance"]["files"]
     assert (tmp_path / "two/chat_template.jinja").read_bytes() == (source / "chat_template.jinja").read_bytes()

@@ -26,7 +26,7 @@ from paddock_stack.profiles.catalogue import load
 from paddock_stack.profiles.schema import Machine
 import json
 told = json.loads(sys.argv[1])
-profile = load(told["profile"], Machine.CPU, told["overrides"])
+profile = load(told["profile"], Machine(told["machine"]), told["overrides"])
 try:
     sys.exit(serving.serve(profile, serving.Address("127.0.0.1", told["port"], "tiny"), Path(told["base"]),
                            program=(sys.executable, told["fake"])))
@@ -42,12 +42,23 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def start_on_fake(folder: Path, port: int, profile: str, overrides: dict[str, Any], fault: str = "") -> Any:
+def start_on_fake(
+    folder: Path,
+    port: int,
+    profile: str,
+    overrides: dict[str, Any],
+    fault: str = "",
+    *,
+    machine: str = "cpu",
+    env: dict[str, str] | None = None,
+) -> Any:
     """Start `serve` with the fake in vLLM's place; its cache and record lie in `folder`."""
-    told = {"profile": profile, "overrides": overrides, "port": port, "base": str(folder), "fake": str(FAKE)}
+    told = {"profile": profile, "machine": machine, "overrides": overrides}
+    told |= {"port": port, "base": str(folder), "fake": str(FAKE)}
+    own = {"PADDOCK_STACK_CACHE": str(folder / "cache"), "FAKE_FAULT": fault}
     return subprocess.Popen(
         [sys.executable, "-c", PROGRAM, json.dumps(told)],
-        env={**clean_environment(), "PADDOCK_STACK_CACHE": str(folder / "cache"), "FAKE_FAULT": fault},
+        env={**clean_environment(), **own, **(env or {})},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -41,6 +41,14 @@ def test_log_of_the_second_runner_tells_of_the_one_draft_graph() -> None:
     assert read([line, *GPU.splitlines()]).draft_graph_captured is True
 
 
+def test_log_of_the_second_runner_tells_of_drafts_captured_step_by_step() -> None:
+    backend = (
+        "INFO [speculator.py:318] Attention backend(s) X cannot update draft decode metadata in place; falling back"
+    )
+    line = "INFO [speculator.py:110] Capturing model for speculator..."
+    assert read([backend, line, *GPU.splitlines()]).draft_graph_captured is False
+
+
 def test_log_of_a_cpu_tells_its_backend() -> None:
     told = read(["INFO [cpu.py:178] Cannot use AttentionBackendEnum.TRITON_ATTN backend on CPU."])
     assert told.attention_backends == ["CPU_ATTN"]

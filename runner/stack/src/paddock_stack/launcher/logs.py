@@ -18,6 +18,7 @@ _SIZES = re.compile(r"cudagraph_capture_sizes'?[:=] ?\[([\d, ]*)\]")
 _MODE = re.compile(r"cudagraph_mode'?[:=] ?<CUDAGraphMode\.(\w+)")
 _CACHE = re.compile(r"torch_compile_cache/(?:torch_aot_compile/)?([0-9a-f]{8,64})")
 _SPECULATOR = re.compile(r"Capturing model for (?:[\w-]+ )?speculator")
+_STEP_BY_STEP = re.compile(r"cannot update draft decode metadata in place")  # said before anything is captured
 _CAPTURED = re.compile(r"Graph capturing finished")  # the drafter's, if any, came before
 _VERSION = re.compile(r"Initializing a V1 LLM engine \(v([^)]+)\)")
 
@@ -33,7 +34,7 @@ class Resolved:
     capture_sizes: list[int] | None = None
     cudagraph_mode: str | None = None
     compile_cache_keys: list[str] = field(default_factory=list)
-    draft_graph_captured: bool | None = None
+    draft_graph_captured: bool | None = None  # the whole draft loop as one graph
 
     def see(self, line: str) -> None:
         """Take in one line of the log."""
@@ -53,8 +54,10 @@ class Resolved:
             self.cudagraph_mode = found[1]
         if found := _VERSION.search(line):
             self.vllm = found[1]
-        if _SPECULATOR.search(line):
-            self.draft_graph_captured = True
+        if _STEP_BY_STEP.search(line):
+            self.draft_graph_captured = False
+        elif _SPECULATOR.search(line):
+            self.draft_graph_captured = self.draft_graph_captured is not False
         elif _CAPTURED.search(line):
             self.draft_graph_captured = bool(self.draft_graph_captured)
 
