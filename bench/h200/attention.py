@@ -5,8 +5,8 @@
 The shapes are those of Gemma 4 E4B: eight query heads on two key heads, 256 wide in layers with a window of 512, 512
 wide in the others. Correctness comes first: the largest error against fp32, and how many rows differ in a bit between
 decoding one by one and verifying 2 to 8 at once, from caches as vLLM 0.23 lays them out and from keys and values side
-by side, as 0.32 and later do. Then microseconds a call, the median of graph replays over caches
-larger than the L2 together. With `--cuts` other segments are timed as well.
+by side, as 0.32 and later do. Then microseconds a call, the median of graph replays over caches larger than the L2
+together. With `--cuts` other segments are timed as well.
 """
 
 from __future__ import annotations

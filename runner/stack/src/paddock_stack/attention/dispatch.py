@@ -2,8 +2,8 @@
 
 The 3D kernel splits the keys of a sequence into segments whose partial softmaxes are merged afterwards. Where it
 begins a new segment depends on the length of the whole sequence, so a verified row and the same row decoded alone
-may round differently. Our backends therefore never take it: one keeps
-every launch 2D, the other splits at fixed positions.
+may round differently. Our backends therefore never take it: one keeps every launch 2D, the other splits at fixed
+positions.
 """
 
 from __future__ import annotations
